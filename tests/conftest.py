@@ -1,0 +1,25 @@
+"""Shared helpers of the test suite."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def shared_data() -> Path | None:
+    """Return the folder of public traces and measurements, or None where it is absent."""
+    folder = Path(os.environ.get("PDD_PLAN_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of public traces and measurements; skips where it is absent."""
+    folder = shared_data()
+    if folder is None:
+        pytest.skip("public data folder absent (set PDD_PLAN_SHARED_DATA)")
+    return folder
