@@ -1,0 +1,284 @@
+"""The planning problem as labels and arrays: what the evaluation and the optimizer work on.
+
+A :class:`Problem` knows no file, no unit other than SI and no solver. A :class:`Candidate` is one
+decision about it. Terms follow ``docs/nomenclature.md``: an *engine* is one model replica over its
+chips, a *pool* the engines of one shape at one site in one role, a *lane* the way from a prefill
+site to a decode site, an *atom* a weighted request type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdd_plan.workload import Atoms
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Role = Literal["prefill", "relay", "decode"]
+Metric = Literal["ttft", "tpot", "handoff_gap", "e2e"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One service-level limit: the given percentile of a metric must not exceed a time.
+
+    Attributes
+    ----------
+    metric : {"ttft", "tpot", "handoff_gap", "e2e"}
+        Time to first token, time per output token, gap at the hand-off, end to end.
+    percentile : float
+        In percent, such as 90; 0 stands for the mean.
+    limit_s : float
+        Upper limit [s].
+    key : str
+        Scenario key, such as ``ttft_p90``.
+    """
+
+    metric: Metric
+    percentile: float
+    limit_s: float
+    key: str
+
+    @property
+    def probability(self) -> float:
+        """The percentile as a probability in (0, 1)."""
+        return self.percentile / 100.0
+
+
+@dataclass(frozen=True)
+class PoolOption:
+    """A kind of engine that may be placed at a site in a role, with its times.
+
+    Attributes
+    ----------
+    chips_per_engine : int
+        Chips of one engine.
+    usd_per_engine_hour : float
+        Price of one engine [currency/h].
+    min_engines, max_engines : int
+        Bounds on the number of engines.
+    servers_per_engine : int
+        Requests that one prefill engine works on side by side.
+    service_s : ndarray, shape (atoms,)
+        Prefill: seconds of service of each atom, alone on one server.
+    kv_capacity_bytes : float
+        KV cache that one engine holds beside weights and activations [bytes].
+    step_s : ndarray, shape (slots,)
+        Relay and decode: seconds of one step with 1..slots requests on the engine.
+    extend_fixed_s, extend_per_token_s : float
+        Decode: seconds to recompute the KV cache of k tokens, ``fixed + per_token * k``.
+    bound_by : str
+        What binds the stage at its working point: compute, memory, network or overhead.
+    """
+
+    site: str
+    role: Role
+    chip: str
+    shape: str
+    chips_per_engine: int
+    usd_per_engine_hour: float
+    max_engines: int
+    min_engines: int = 0
+    watts_per_engine: float = 0.0
+    servers_per_engine: int = 1
+    service_s: FloatArray = field(default_factory=lambda: np.empty(0))
+    kv_capacity_bytes: float = float("inf")
+    step_s: FloatArray = field(default_factory=lambda: np.empty(0))
+    extend_fixed_s: float = 0.0
+    extend_per_token_s: float = 0.0
+    bound_by: str = "compute"
+    times_source: str = ""
+
+    @property
+    def slots(self) -> int:
+        """Requests that one relay or decode engine holds at once."""
+        return int(self.step_s.size)
+
+    @property
+    def label(self) -> str:
+        """Short name for people, unique within a problem."""
+        return f"{self.site} {self.role} {self.chip} {self.shape}"
+
+
+@dataclass(frozen=True)
+class LaneOption:
+    """The way from a prefill site to a decode site, with the bandwidths that can be had.
+
+    Attributes
+    ----------
+    bytes_per_s : ndarray, shape (levels,)
+        Nominal bandwidth of each level [bytes/s], ascending.
+    usd_per_hour : ndarray, shape (levels,)
+        Price of each level [currency/h].
+    efficiency : float
+        Usable share of the nominal bandwidth.
+    rtt_s : float
+        Round-trip time [s].
+    overhead_s : float
+        Set-up and host copies of one transfer [s]; uses no bandwidth.
+    connection_cap_bytes_per_s : float
+        Most that one connection can carry [bytes/s].
+    connections : int or None
+        Transfers that may share the line at once; the others wait. None for no limit.
+    local : bool
+        Both ends at one site: RDMA, nothing to buy and no relay.
+    """
+
+    source: str
+    target: str
+    bytes_per_s: FloatArray
+    usd_per_hour: FloatArray
+    efficiency: float = 0.9
+    rtt_s: float = 0.0
+    overhead_s: float = 0.0
+    connection_cap_bytes_per_s: float = float("inf")
+    connections: int | None = None
+    local: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name for people: ``from-to``."""
+        return f"{self.source}-{self.target}"
+
+
+@dataclass(frozen=True)
+class ServingOptions:
+    """How the fleet serves: dispatch, transfer, hand-off and first token."""
+
+    dispatch: Literal["shared", "random", "prefix_affinity"] = "shared"
+    streaming: Literal["after_prefill", "layerwise"] = "after_prefill"
+    handoff: Literal["one_shot", "catch_up", "auto"] = "auto"
+    first_token_from: Literal["decode", "prefill"] = "decode"
+    relay_end: Literal["deliver", "drop"] = "deliver"
+    layers: int = 1
+
+
+@dataclass(frozen=True)
+class SiteNetwork:
+    """RDMA inside a site, from a prefill engine to a relay or decode engine beside it."""
+
+    bytes_per_s: float
+    latency_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything that decides a fleet, in SI units.
+
+    Attributes
+    ----------
+    atoms : Atoms
+        Weighted request types.
+    arrival_rate_per_s : float
+        Mean arrivals at multiplier 1 [requests/s].
+    thresholds : ndarray, shape (thresholds,)
+        Candidate values of the routing threshold, from "never relay" to "always relay".
+    relay_from : ndarray, shape (atoms,)
+        Index of the first threshold at which an atom goes through the relay; equal to the
+        number of thresholds where it never does. Nested sets, so one number an atom suffices.
+    slot_waits : tuple of float
+        Candidate limits on the probability that a request waits for a slot at relay or decode.
+    kv_bytes, transfer_bytes : ndarray, shape (atoms,)
+        KV cache of the whole prompt and the part of it that main decode misses [bytes].
+    stock : mapping of (site, chip) to int
+        Chips available.
+    period_multipliers, period_weights : ndarray
+        Load profile over the day; weights sum to 1.
+    load_steps : int
+        Flows of lanes are multiples of ``arrival_rate_per_s / load_steps``.
+    """
+
+    name: str
+    atoms: Atoms
+    arrival_rate_per_s: float
+    thresholds: FloatArray
+    relay_from: NDArray[np.int64]
+    slot_waits: tuple[float, ...]
+    kv_bytes: FloatArray
+    transfer_bytes: FloatArray
+    pools: tuple[PoolOption, ...]
+    lanes: tuple[LaneOption, ...]
+    networks: Mapping[str, SiteNetwork]
+    stock: Mapping[tuple[str, str], int]
+    limits: tuple[Limit, ...]
+    serving: ServingOptions = field(default_factory=ServingOptions)
+    arrival_scv: float = 1.0
+    period_multipliers: FloatArray = field(default_factory=lambda: np.ones(1))
+    period_weights: FloatArray = field(default_factory=lambda: np.ones(1))
+    site_watts: Mapping[str, float] = field(default_factory=dict)
+    load_steps: int = 10
+    routing_by: str = "hit_rate"
+
+    @cached_property
+    def prefill_sites(self) -> tuple[str, ...]:
+        """Sites at which some lane starts, in order of appearance."""
+        return tuple(dict.fromkeys(lane.source for lane in self.lanes))
+
+    @cached_property
+    def decode_sites(self) -> tuple[str, ...]:
+        """Sites at which some lane ends, in order of appearance."""
+        return tuple(dict.fromkeys(lane.target for lane in self.lanes))
+
+    def pool_indices(self, site: str, role: Role) -> tuple[int, ...]:
+        """Indices into ``pools`` of the options of a site in a role."""
+        return tuple(
+            i for i, pool in enumerate(self.pools) if pool.site == site and pool.role == role
+        )
+
+    def relayed(self, threshold_index: int) -> BoolArray:
+        """Which atoms go through the relay at a threshold, shape (atoms,)."""
+        return self.relay_from <= threshold_index
+
+    @property
+    def peak_multiplier(self) -> float:
+        """Largest load multiplier of the day."""
+        return float(self.period_multipliers.max())
+
+    def limits_of(self, metric: Metric) -> tuple[Limit, ...]:
+        """The limits on one metric."""
+        return tuple(limit for limit in self.limits if limit.metric == metric)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One decision: threshold, engines per pool option, bandwidth level and flow per lane.
+
+    Attributes
+    ----------
+    threshold_index : int
+        Index into ``Problem.thresholds``.
+    slot_wait : float
+        Limit on the probability of waiting for a slot that the decision was sized for.
+    engines : tuple of int
+        Per pool option.
+    levels : tuple of int
+        Per lane, index into its bandwidth levels; -1 for a lane that is not opened.
+    flows_per_s : tuple of float
+        Per lane [requests/s], at multiplier 1; sums to the arrival rate.
+    """
+
+    threshold_index: int
+    slot_wait: float
+    engines: tuple[int, ...]
+    levels: tuple[int, ...]
+    flows_per_s: tuple[float, ...]
+
+    def usd_per_hour(self, problem: Problem) -> float:
+        """Price of all engines and lines [currency/h]."""
+        return self.chips_usd_per_hour(problem) + self.lines_usd_per_hour(problem)
+
+    def chips_usd_per_hour(self, problem: Problem) -> float:
+        """Price of all engines [currency/h]."""
+        pairs = zip(self.engines, problem.pools, strict=True)
+        return float(sum(n * pool.usd_per_engine_hour for n, pool in pairs))
+
+    def lines_usd_per_hour(self, problem: Problem) -> float:
+        """Price of all opened lines [currency/h]."""
+        pairs = zip(self.levels, problem.lanes, strict=True)
+        return float(sum(lane.usd_per_hour[level] for level, lane in pairs if level >= 0))
