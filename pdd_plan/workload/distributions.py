@@ -1,0 +1,308 @@
+"""Distributions of lengths and hit rates, each as a quantile function, and their quadrature.
+
+A quadrature rule here cuts the distribution into bins of its own probability, finer in the upper
+tail, and puts a two-point Gauss rule into each bin. It keeps the mean, the second and the third
+moment of every bin, so of the whole, and the percentiles to the width of a bin.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class Distribution(Protocol):
+    """A distribution on a bounded interval, known by its quantile function."""
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return the value below which each probability lies, shape of `probability`."""
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return the probabilities inside (0, 1) at which the quantile function is not smooth."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One value with certainty.
+
+    Attributes
+    ----------
+    value : float
+        In the unit of the quantity.
+    """
+
+    value: float
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return the value, shape of `probability`."""
+        return np.full(np.shape(probability), self.value)
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return no breaks."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Evenly spread between two values.
+
+    Attributes
+    ----------
+    low, high : float
+        Bounds, low <= high.
+    """
+
+    low: float
+    high: float
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return low + (high - low) u, shape of `probability`."""
+        return self.low + (self.high - self.low) * probability
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return no breaks."""
+        return ()
+
+
+@dataclass(frozen=True)
+class TruncatedExponential:
+    """The distribution on an interval with a given mean and nothing else assumed.
+
+    It has the largest entropy of all distributions on [low, high] with that mean: a density
+    proportional to exp(k x), which is uniform at the middle [1]_.
+
+    Attributes
+    ----------
+    low, high : float
+        Bounds, low < high.
+    mean : float
+        Strictly between the bounds.
+
+    References
+    ----------
+    .. [1] T. M. Cover and J. A. Thomas, Elements of Information Theory, 2nd ed., 2006, ch. 12.
+    """
+
+    low: float
+    high: float
+    mean: float
+
+    def __post_init__(self) -> None:
+        if not self.low < self.mean < self.high:
+            raise ValueError(f"mean {self.mean} must lie between {self.low} and {self.high}")
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return the inverse distribution function, shape of `probability`."""
+        rate = _exponential_rate((self.mean - self.low) / (self.high - self.low))
+        if abs(rate) < 1e-9:
+            unit = np.asarray(probability, dtype=np.float64)
+        elif rate > 0:  # mirrored, so that exp never overflows
+            unit = 1 + np.log1p((1 - probability) * math.expm1(-rate)) / rate
+        else:
+            unit = np.log1p(probability * math.expm1(rate)) / rate
+        return np.clip(self.low + (self.high - self.low) * unit, self.low, self.high)
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return no breaks."""
+        return ()
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Log-normal, truncated to an interval (conditioned on it, not clipped).
+
+    Attributes
+    ----------
+    mu, sigma : float
+        Mean and standard deviation of the natural logarithm, sigma > 0.
+    low, high : float
+        Bounds of the truncation, 0 <= low < high, high may be infinite.
+    """
+
+    mu: float
+    sigma: float
+    low: float = 0.0
+    high: float = math.inf
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return the inverse distribution function, shape of `probability`."""
+        from scipy.special import ndtr, ndtri
+
+        start = -math.inf if self.low <= 0 else (math.log(self.low) - self.mu) / self.sigma
+        stop = math.inf if math.isinf(self.high) else (math.log(self.high) - self.mu) / self.sigma
+        if start > 0:  # the lower tail keeps digits that the upper one loses
+            below, above = ndtr(-start), ndtr(-stop)
+            z = -ndtri(below - (below - above) * probability)
+        else:
+            below, above = ndtr(start), ndtr(stop)
+            z = ndtri(below + (above - below) * probability)
+        return np.clip(np.exp(self.mu + self.sigma * z), self.low, self.high)
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return no breaks."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Several distributions side by side in ascending order, each with its share.
+
+    The quantile function joins those of the parts end to end, which is the mixture's own when
+    the parts do not overlap, and a fixed pairing of u with a part when they do; integrals over
+    u are those of the mixture either way.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        Positive, sum to 1.
+    parts : tuple of Distribution
+        As many as shares.
+    """
+
+    shares: tuple[float, ...]
+    parts: tuple[Distribution, ...]
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return the value at each probability, shape of `probability`."""
+        u = np.asarray(probability, dtype=np.float64)
+        edges = np.concatenate(([0.0], np.cumsum(self.shares)))
+        index = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, len(self.parts) - 1)
+        result = np.empty(u.shape)
+        for k, part in enumerate(self.parts):
+            inside = index == k
+            local = np.clip((u[inside] - edges[k]) / self.shares[k], 0.0, 1.0)
+            result[inside] = part.quantile(local)
+        return result
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return the joints between the parts and the breaks within them."""
+        found: list[float] = []
+        start = 0.0
+        for share, part in zip(self.shares, self.parts, strict=True):
+            found.extend(start + share * inner for inner in part.breaks())
+            start += share
+            found.append(start)
+        return tuple(found[:-1])
+
+
+def empirical(edges: tuple[tuple[float, float], ...], shares: tuple[float, ...]) -> Mixture:
+    """Return the distribution of a histogram, even within each bin.
+
+    Parameters
+    ----------
+    edges : tuple of (low, high)
+        One pair a bin, in ascending order; low = high is one value.
+    shares : tuple of float
+        Weight of each bin, of any scale; bins of weight 0 are left out.
+
+    Returns
+    -------
+    Mixture
+    """
+    total = math.fsum(shares)
+    kept = [(e, s / total) for e, s in zip(edges, shares, strict=True) if s > 0]
+    parts = tuple(Constant(lo) if lo == hi else Uniform(lo, hi) for (lo, hi), _ in kept)
+    return Mixture(tuple(share for _, share in kept), parts)
+
+
+def quadrature(distribution: Distribution, bins: int) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights that stand for a distribution.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        What to represent.
+    bins : int
+        Number of bins before breaks are added, at least 1; about two points a bin.
+
+    Returns
+    -------
+    points, weights : ndarray, shape (m,)
+        Ascending within each bin; weights are positive and sum to 1. Mean, second and third
+        moment are those of the distribution, up to the error of an 8-point Gauss-Legendre rule
+        per bin.
+    """
+    if isinstance(distribution, Constant):
+        return np.array([distribution.value]), np.array([1.0])
+    edges = probability_edges(bins, distribution.breaks())
+    nodes, node_weights = np.polynomial.legendre.leggauss(8)
+    low, high = edges[:-1, None], edges[1:, None]
+    values = distribution.quantile(low + (high - low) * (nodes[None, :] + 1) / 2)
+    return _gauss_two_points(values, node_weights / 2, edges[1:] - edges[:-1])
+
+
+def probability_edges(bins: int, breaks: tuple[float, ...] = ()) -> FloatArray:
+    """Return bin edges in probability: even up to 0.9, then halving tails, with breaks added.
+
+    Parameters
+    ----------
+    bins : int
+        At least 1.
+    breaks : tuple of float
+        Further edges inside (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Ascending from 0 to 1.
+    """
+    tail = min(max(bins // 3, 0), 8)
+    body = bins - tail
+    edges = [k / body for k in range(body + 1)]
+    if tail:
+        edges = [0.9 * edge for edge in edges]
+        edges += [1 - 0.1 * 0.5**k for k in range(1, tail)] + [1.0]
+    merged = np.unique(np.concatenate((edges, [b for b in breaks if 0 < b < 1])))
+    wide = np.concatenate(([True], np.diff(merged) > 1e-9))
+    merged = merged[wide]
+    merged[-1] = 1.0
+    return np.asarray(merged, dtype=np.float64)
+
+
+def _gauss_two_points(
+    values: FloatArray, node_weights: FloatArray, masses: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the two-point Gauss rule of each row's distribution, rows weighted by `masses`."""
+    mean = values @ node_weights
+    offset = values - mean[:, None]
+    variance = (offset**2) @ node_weights
+    third = (offset**3) @ node_weights
+    flat = variance <= (1e-9 * np.maximum(np.abs(mean), 1e-12)) ** 2
+    safe = np.where(flat, 1.0, variance)
+    half_skew = np.where(flat, 0.0, third / safe) / 2
+    root = np.sqrt(half_skew**2 + safe)
+    upper, lower = half_skew + root, half_skew - root
+    upper_share = np.where(flat, 1.0, -lower / (upper - lower))
+    points = np.stack((mean + np.where(flat, 0, lower), mean + np.where(flat, 0, upper)), axis=1)
+    weights = np.stack((masses * (1 - upper_share), masses * upper_share), axis=1)
+    used = weights.ravel() > 0
+    return points.ravel()[used], weights.ravel()[used]
+
+
+def _exponential_rate(mean: float) -> float:
+    """Return k such that the density exp(k x) on [0, 1] has the mean, by bisection."""
+    if abs(mean - 0.5) < 1e-12:
+        return 0.0
+    low, high = -1e9, 1e9
+    for _ in range(200):
+        middle = (low + high) / 2
+        if _exponential_mean(middle) < mean:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _exponential_mean(rate: float) -> float:
+    """Return the mean of the density exp(rate x) on [0, 1]: 1/(1 - exp(-rate)) - 1/rate."""
+    if abs(rate) < 1e-4:
+        return 0.5 + rate / 12
+    if rate < 0:
+        return 1 - _exponential_mean(-rate)
+    return 1 / -math.expm1(-rate) - 1 / rate
