@@ -1,1 +1,48 @@
+"""Queueing formulas: pure functions of numbers, with no knowledge of scenarios or chips."""
 
+from pdd_plan.queueing.batching import BatchingResult, continuous_batching
+from pdd_plan.queueing.distributions import (
+    convolve_masses,
+    mixture_cdf,
+    mixture_quantile,
+    sample_quantile,
+)
+from pdd_plan.queueing.erlang import erlang_b, erlang_b_continuous, erlang_c
+from pdd_plan.queueing.grid import (
+    TimeGrid,
+    cdf_of,
+    masses_of_survival,
+    mean_of,
+    point_masses,
+    quantile_of,
+    residual_masses,
+)
+from pdd_plan.queueing.multi_server import (
+    wait_probability,
+    waiting_time_cdf_table,
+    waiting_time_pmf,
+)
+from pdd_plan.queueing.processor_sharing import transfer_time_points
+
+__all__ = [
+    "BatchingResult",
+    "TimeGrid",
+    "cdf_of",
+    "continuous_batching",
+    "convolve_masses",
+    "erlang_b",
+    "erlang_b_continuous",
+    "erlang_c",
+    "masses_of_survival",
+    "mean_of",
+    "mixture_cdf",
+    "mixture_quantile",
+    "point_masses",
+    "quantile_of",
+    "residual_masses",
+    "sample_quantile",
+    "transfer_time_points",
+    "wait_probability",
+    "waiting_time_cdf_table",
+    "waiting_time_pmf",
+]
