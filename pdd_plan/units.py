@@ -271,7 +271,9 @@ def show_value(value: object) -> str:
         return "an empty value"
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = str(value)
+    if isinstance(value, str) and not re.match(r"\s*[+-]?\.?\d", value):
+        text = f'"{text}"'
     return text if len(text) <= 60 else text[:56] + " ..."
 
 
@@ -289,7 +291,7 @@ def _parse_text(text: str, dimension: str, unit: str, currency: str) -> float:
     number, written = float(match[1]), _normal(match[2])
     if not written:
         raise QuantityError(
-            f'"{text}" has no unit; {wanted.title} is wanted',
+            f'"{text}" is text without a unit; {wanted.title} is wanted',
             f'write "{match[1]} {unit}" or the bare number {match[1]} (in {unit})'
             if unit not in ("", "1")
             else f"write {match[1]} without quotes",
@@ -311,7 +313,7 @@ def _no_number(text: str, wanted: Dimension) -> str:
         return f'"{text}" is not a finite number'
     if re.match(r"\s*[+-]?\d+[,_]\d", text):
         return f'"{text}" has a separator inside the number'
-    return f'"{text}" is not {wanted.title}'
+    return f"{show_value(text)} is not {wanted.title}"
 
 
 def _unknown_unit(
@@ -320,26 +322,24 @@ def _unknown_unit(
     wanted = DIMENSIONS[dimension]
     if dimension in ("tokens", "token_rate") and re.match(r"K\b|K ?tok", written):
         return QuantityError(
-            f'"{text}" is ambiguous: K may mean 1,000 or 1,024',
+            f"{text} is ambiguous: K may mean 1,000 or 1,024",
             f'write "{number}k tokens" (times 1,000) or "{number}Ki tokens" (times 1,024)',
         )
     code = _CURRENCY.match(written)
     if wanted.money and code and code[0] != currency and units_of(dimension, code[0]).get(written):
         return QuantityError(
-            f'"{text}" is in {code[0]}, but the scenario counts in {currency}',
+            f"{text} is in {code[0]}, but the scenario counts in {currency}",
             f"convert it to {currency}, or set currency: {code[0]} for the whole scenario",
         )
     other = dimension_of(written, currency)
     if other is not None:
         return QuantityError(
-            f'"{text}" is {other.title} (unit {written}), not {wanted.title} (unit {unit})',
+            f"{text} is {other.title} (unit {written}), not {wanted.title} (unit {unit})",
             _help(dimension, unit, currency),
         )
     near = nearest(written, units_of(dimension, currency))
     hint = f'did you mean "{number} {near}"?' if near else _help(dimension, unit, currency)
-    return QuantityError(
-        f'"{text}" has the unknown unit "{written}"; {wanted.title} is wanted', hint
-    )
+    return QuantityError(f'{text} has the unknown unit "{written}"; {wanted.title} is wanted', hint)
 
 
 def dimension_of(unit: str, currency: str = "USD") -> Dimension | None:

@@ -1,1 +1,1 @@
-
+"""What the user wrote: schema, loader with file and line, cross checks, overrides."""

@@ -1,0 +1,277 @@
+"""Model numbers, precision, engines with measured tables, and efficiencies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pdd_plan.scenario.places import Role
+from pdd_plan.scenario.quantity import (
+    Memory,
+    Microseconds,
+    Milliseconds,
+    PositiveSeconds,
+    PositiveShare,
+    PositiveTokens,
+    Quantity,
+    Section,
+    Tokens,
+    problem,
+)
+
+WeightFormat = Literal["bf16", "fp8", "int8", "nvfp4", "mxfp4", "int4"]
+CacheFormat = Literal["bf16", "fp8", "int8", "fp4"]
+Framework = Literal["vllm", "sglang", "trtllm"]
+
+
+class Precision(Section):
+    """Number formats of weights and KV cache."""
+
+    weights: WeightFormat = Field(description="Format of the weights.")
+    experts: WeightFormat | None = Field(
+        default=None, description="Format of routed experts; none: as `weights`."
+    )
+    kv_cache: CacheFormat = Field(default="bf16", description="Format of the KV cache.")
+
+
+class PrefillTable(Section):
+    """Measured prefill times of one engine; interpolated between the points."""
+
+    tokens: tuple[PositiveTokens, ...] = Field(
+        strict=False, min_length=1, description="Uncached tokens, ascending."
+    )
+    time_s: tuple[PositiveSeconds, ...] = Field(
+        alias="time",
+        strict=False,
+        description="Time of the prefill of one request, one for each entry of `tokens`.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _ascending(self.tokens, "tokens")
+        _same_size(self.time_s, self.tokens, "time", "tokens")
+        _not_falling(self.time_s, "time")
+        return self
+
+
+class DecodeTable(Section):
+    """Measured decode steps of one engine; interpolated between the points."""
+
+    batch: tuple[Annotated[float, Quantity("factor", "1", ge=1, le=1e6)], ...] = Field(
+        strict=False, min_length=1, description="Requests on the engine, ascending."
+    )
+    context_tokens: tuple[PositiveTokens, ...] = Field(
+        alias="context", strict=False, min_length=1, description="Context lengths, ascending."
+    )
+    step_s: tuple[Annotated[tuple[PositiveSeconds, ...], Field(strict=False)], ...] = Field(
+        alias="time",
+        strict=False,
+        description="Time of one step: a row for each entry of `batch`, in it one value for each "
+        "entry of `context`.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _ascending(self.batch, "batch")
+        _ascending(self.context_tokens, "context")
+        _same_size(self.step_s, self.batch, "time", "batch")
+        for i, row in enumerate(self.step_s):
+            _same_size(row, self.context_tokens, f"time.{i}", "context")
+            _not_falling(row, f"time.{i}")
+        for column in zip(*self.step_s, strict=True):
+            _not_falling(column, "time")
+        return self
+
+
+def _ascending(values: tuple[float, ...], key: str) -> None:
+    for i in range(1, len(values)):
+        if values[i] <= values[i - 1]:
+            raise problem(
+                f" = {values[i]:g} follows {values[i - 1]:g}: values must ascend",
+                "sort the columns of the table and drop repeats",
+                f"{key}.{i}",
+            )
+
+
+def _same_size(values: tuple[Any, ...], other: tuple[Any, ...], key: str, of: str) -> None:
+    if len(values) != len(other):
+        raise problem(
+            f" has {len(values)} entries, but {of} has {len(other)}",
+            f"give one entry of time for each entry of {of}",
+            key,
+        )
+
+
+def _not_falling(values: tuple[float, ...], key: str) -> None:
+    for i in range(1, len(values)):
+        if values[i] < values[i - 1]:
+            raise problem(
+                f": {values[i]:g} s follows {values[i - 1]:g} s, so more work would take less time",
+                "smooth the measurements so that times do not fall",
+                key,
+            )
+
+
+class Efficiencies(Section):
+    """How far below the data sheet the hardware runs; anything left out keeps its default."""
+
+    file: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Calibration file as `pdd-plan calibrate` writes it, relative to the scenario; "
+        "the keys beside it take precedence.",
+    )
+    compute: PositiveShare | None = Field(
+        default=None, description="Share of the peak that dense matrix products reach."
+    )
+    compute_moe: Annotated[float, Quantity("factor", "1", gt=0, le=10)] | None = Field(
+        default=None, description="Factor on `compute` for mixture-of-experts models."
+    )
+    compute_bf16: Annotated[float, Quantity("factor", "1", gt=0, le=10)] | None = Field(
+        default=None, description="Factor on `compute` for products in bf16."
+    )
+    memory: PositiveShare | None = Field(
+        default=None, description="Share of the memory bandwidth that reads reach."
+    )
+    link: PositiveShare | None = Field(
+        default=None, description="Share of the scale-up bandwidth that collectives reach."
+    )
+    nic: PositiveShare | None = Field(
+        default=None, description="Share of the NIC bandwidth reached between nodes."
+    )
+    kernel_s: Microseconds | None = Field(
+        default=None, alias="kernel", description="Launch and tail time of one kernel."
+    )
+    collective_s: Microseconds | None = Field(
+        default=None, alias="collective", description="Latency of one collective, times log2 chips."
+    )
+    request_step_s: Microseconds | None = Field(
+        default=None, alias="request_step", description="Host time per request and decode step."
+    )
+    decode_factor: dict[Framework, Annotated[float, Quantity("factor", "1", gt=0, le=100)]] = Field(
+        default_factory=dict, description="Factor on the decode step by framework."
+    )
+    host_s: dict[Framework, Milliseconds] = Field(
+        default_factory=dict, alias="host", description="Host time per request by framework."
+    )
+    arrival_steps: Annotated[float, Quantity("factor", "1", ge=0, le=1000)] | None = Field(
+        default=None, description="Decode steps between arrival and first token at the client."
+    )
+
+    def changes(self) -> dict[str, Any]:
+        """Return what is given, by attribute name, in SI; without `file`."""
+        given = self.model_dump(exclude={"file"}, exclude_none=True)
+        return {key: value for key, value in given.items() if value != {}}
+
+
+class EngineSpec(Section):
+    """One engine shape to consider: a model replica over some chips."""
+
+    name: str = Field(default="", description="Label for reports; none: from the parallelism.")
+    chip: str = Field(min_length=1, description="Chip, as named under `sites.<site>.chips`.")
+    roles: frozenset[Role] | None = Field(
+        default=None, strict=False, min_length=1, description="Roles it may take; none: every role."
+    )
+    sites: frozenset[str] | None = Field(
+        default=None,
+        strict=False,
+        min_length=1,
+        description="Sites it may stand at; none: every site with the chip.",
+    )
+    chips: int = Field(ge=1, le=4096, description="Chips of one engine.")
+    tensor_parallel: int | None = Field(
+        default=None,
+        ge=1,
+        le=4096,
+        description="Tensor-parallel degree; none: `chips` / `data_parallel`.",
+    )
+    data_parallel: int = Field(
+        default=1,
+        ge=1,
+        le=4096,
+        description="Attention data-parallel degree: requests prefilled side by side.",
+    )
+    expert_parallel: int | None = Field(
+        default=None,
+        ge=1,
+        le=4096,
+        description="Expert-parallel degree; none: all chips for mixture-of-experts models.",
+    )
+    max_batch: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Most requests decoded at once on one engine; none: what the memory holds.",
+    )
+    kv_capacity_bytes: Memory | None = Field(
+        default=None,
+        alias="kv_memory",
+        description="Memory for KV cache of one engine; none: memory less weights and activations.",
+    )
+    prefill_table: PrefillTable | None = Field(
+        default=None, description="Measured prefill times; none: computed."
+    )
+    decode_table: DecodeTable | None = Field(
+        default=None, description="Measured decode steps; none: computed."
+    )
+    efficiencies: Efficiencies | None = Field(
+        default=None, description="Efficiencies of this shape; none: the scenario's."
+    )
+
+    @model_validator(mode="after")
+    def _parallelism_fits(self) -> Self:
+        if self.chips % self.data_parallel:
+            raise problem(
+                f" = {self.data_parallel} does not divide chips = {self.chips}",
+                f"use data_parallel: {_divisor(self.chips, self.data_parallel)}",
+                "data_parallel",
+            )
+        left = self.chips // self.data_parallel
+        if self.tensor_parallel is not None and self.tensor_parallel != left:
+            raise problem(
+                f" = {self.tensor_parallel} times data_parallel = {self.data_parallel} is "
+                f"{self.tensor_parallel * self.data_parallel}, not chips = {self.chips}",
+                f"use tensor_parallel: {left}",
+                "tensor_parallel",
+            )
+        if self.expert_parallel is not None and self.chips % self.expert_parallel:
+            raise problem(
+                f" = {self.expert_parallel} does not divide chips = {self.chips}",
+                f"use expert_parallel: {_divisor(self.chips, self.expert_parallel)}",
+                "expert_parallel",
+            )
+        return self
+
+
+def _divisor(number: int, near: int) -> int:
+    return max(d for d in range(1, min(near, number) + 1) if number % d == 0)
+
+
+class ModelNumbers(Section):
+    """A model by its numbers, for architectures that the catalog does not know."""
+
+    name: str = Field(min_length=1, description="Label for reports.")
+    total_params: Annotated[float, Quantity("parameters", "1", gt=0, le=1e15)] = Field(
+        description="Parameters in all."
+    )
+    active_params: Annotated[float, Quantity("parameters", "1", gt=0, le=1e15)] = Field(
+        description="Parameters used for one token; equal to `total_params` for dense models."
+    )
+    layers: int = Field(ge=1, le=10_000, description="Layers.")
+    hidden_size: int = Field(ge=1, le=1_000_000, description="Width of the hidden state.")
+    attention_heads: int = Field(ge=1, le=100_000, description="Query heads in a layer.")
+    head_size: int = Field(ge=1, le=100_000, description="Width of one head.")
+    kv_bytes_per_token: Annotated[float, Quantity("bytes_per_token", "B/token", ge=0, le=1e9)] = (
+        Field(description="KV cache of one token over all layers, in the precision used.")
+    )
+    kv_bytes_fixed: Annotated[float, Quantity("bytes", "B", ge=0, le=1e12)] = Field(
+        default=0.0, description="Constant state of one request (windows, linear attention)."
+    )
+    attention_window: Tokens | None = Field(
+        default=None, description="Tokens that attention spans at most; none: all."
+    )
+    routed_experts: int = Field(
+        default=0, ge=0, le=100_000, description="Routed experts; 0: dense."
+    )
+    active_experts: int = Field(default=0, ge=0, le=100_000, description="Experts used per token.")

@@ -1,0 +1,140 @@
+"""Field types of the scenario: quantities with unit and bounds, strict frozen sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from pdd_plan.units import DIMENSIONS, QuantityError, parse_quantity, show_value, to_si
+
+
+class Section(BaseModel):
+    """Base of all parts of a scenario: strict, frozen, no unknown keys."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+def problem(message: str, help: str, key: str = "") -> PydanticCustomError:  # noqa: A002
+    """Return an error to raise from a validator.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong; follows ``<path> = `` or, where it starts with a colon, the path.
+    help : str
+        What to change.
+    key : str
+        Key below the validated value that is to blame, dotted; empty for the value itself.
+    """
+    context = {"message": message, "help": help, "key": key}
+    return PydanticCustomError("scenario", "{message}", context)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Annotation of a number with a unit; bounds are in `unit`, the parsed number in SI.
+
+    Attributes
+    ----------
+    dimension : str
+        Key of `pdd_plan.units.DIMENSIONS`.
+    unit : str
+        Unit of a bare number; ``USD`` in it stands for the scenario's currency.
+    gt, ge, lt, le : float or None
+        Bounds (exclusive, inclusive).
+    in_unit : bool
+        Store the number in `unit` instead of SI.
+    """
+
+    dimension: str
+    unit: str
+    gt: float | None = None
+    ge: float | None = None
+    lt: float | None = None
+    le: float | None = None
+    in_unit: bool = False
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate with `parse_quantity` and the bounds."""
+        return core_schema.with_info_plain_validator_function(self.validate)
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, __: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Accept a number in the bounds, or text with a unit."""
+        example = DIMENSIONS[self.dimension].example
+        pattern = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*\S.*$"
+        return {
+            "anyOf": [
+                {"type": "number"} | self._json_bounds(),
+                {"type": "string", "pattern": pattern, "examples": [example]},
+            ],
+            "x-unit": self.unit,
+            "x-dimension": self.dimension,
+        }
+
+    def _json_bounds(self) -> dict[str, float]:
+        names = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum"}
+        names["le"] = "maximum"
+        return {json: getattr(self, k) for k, json in names.items() if getattr(self, k) is not None}
+
+    def validate(self, value: Any, info: core_schema.ValidationInfo) -> float:
+        """Read a value and check its bounds; the context may hold the ``currency``."""
+        currency = (info.context or {}).get("currency", "USD")
+        unit = self.unit.replace("USD", currency)
+        try:
+            number = parse_quantity(value, self.dimension, unit, currency)
+        except QuantityError as error:
+            issue = error.issues[0]
+            raise problem(issue.message, issue.help) from None
+        in_unit = number / to_si(1.0, unit, self.dimension, currency)
+        self._check(in_unit, value, unit)
+        return in_unit if self.in_unit else number
+
+    def _check(self, number: float, value: Any, unit: str) -> None:
+        tail = "" if unit == "1" else f" {unit}"
+        slack = 1e-12
+        failed = (
+            (self.gt, "above", self.gt is not None and number <= self.gt),
+            (self.ge, "at least", self.ge is not None and number < self.ge - slack * abs(self.ge)),
+            (self.lt, "below", self.lt is not None and number >= self.lt),
+            (self.le, "at most", self.le is not None and number > self.le + slack * abs(self.le)),
+        )
+        for bound, words, fails in failed:
+            if fails:
+                shown = value if isinstance(value, str) else f"{show_value(value)}{tail}"
+                raise problem(f"{shown} must be {words} {bound:g}{tail}", self._mend(number, unit))
+
+    def _mend(self, number: float, unit: str) -> str:
+        if self.dimension == "fraction" and 1 < number <= 100:
+            return f"write {number / 100:g}, or {number:g} % with the sign"
+        example = DIMENSIONS[self.dimension].example
+        if "USD" in example:
+            example = f"{example.split()[0]} {unit}"
+        return f"allowed is {self.bounds().replace(self.unit, unit)}, for example {example}"
+
+    def bounds(self) -> str:
+        """Return the bounds as text, such as ``> 0 and ≤ 100 Gbps``; empty without any."""
+        tail = "" if self.unit == "1" else f" {self.unit}"
+        pairs = ((">", self.gt), (">=", self.ge), ("<", self.lt), ("<=", self.le))
+        found = [f"{sign} {bound:g}" for sign, bound in pairs if bound is not None]
+        return " and ".join(found) + (tail if found else "")
+
+
+Seconds = Annotated[float, Quantity("time", "s", ge=0, le=1e5)]
+PositiveSeconds = Annotated[float, Quantity("time", "s", gt=0, le=1e5)]
+Milliseconds = Annotated[float, Quantity("time", "ms", ge=0, le=1e5)]
+Microseconds = Annotated[float, Quantity("time", "us", ge=0, le=1e7)]
+TokenTime = Annotated[float, Quantity("time_per_token", "s", gt=0, le=1e5)]
+LineRate = Annotated[float, Quantity("bandwidth", "Gbps", gt=0, le=1e6)]
+Share = Annotated[float, Quantity("fraction", "1", ge=0, le=1)]
+PositiveShare = Annotated[float, Quantity("fraction", "1", gt=0, le=1)]
+OpenShare = Annotated[float, Quantity("fraction", "1", gt=0, lt=1)]
+Tokens = Annotated[float, Quantity("tokens", "tokens", ge=0, le=1e9)]
+PositiveTokens = Annotated[float, Quantity("tokens", "tokens", ge=1, le=1e9)]
+HourlyPrice = Annotated[float, Quantity("price", "USD/h", ge=0, le=1e7)]
+Memory = Annotated[float, Quantity("bytes", "GiB", gt=0, le=1e7)]
+Factor = Annotated[float, Quantity("factor", "1", gt=0, le=1000)]

@@ -1,0 +1,84 @@
+"""The scenario: what a user writes in one YAML file, as strict frozen types in SI units.
+
+Attribute names carry units; the keys in the file are the aliases. Every number may be written
+with its unit (``"20 Gbps"``) or bare, in the unit that its field documents.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, PrivateAttr, Tag
+
+from pdd_plan.scenario.machines import Efficiencies, EngineSpec, ModelNumbers, Precision
+from pdd_plan.scenario.places import Link, Site
+from pdd_plan.scenario.policy import Optimizer, Routing, Serving, Slo
+from pdd_plan.scenario.quantity import HourlyPrice, Section
+from pdd_plan.scenario.source import SourceMap
+from pdd_plan.scenario.traffic import Workload
+
+SCHEMA_VERSION = 1
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict | ModelNumbers):
+        return "numbers"
+    return "specs" if isinstance(value, list | tuple) else "text"
+
+
+class Scenario(Section):
+    """A planning question: traffic, service levels, sites, chips, lines and prices."""
+
+    schema_version: Literal[1] = Field(description="Version of this format.")
+    name: str = Field(
+        min_length=1, max_length=200, description="Name for reports; none: the file's name."
+    )
+    description: str = Field(default="", description="Remarks for readers.")
+    currency: str = Field(
+        default="USD", pattern=r"^[A-Z]{3}$", description="Currency of every price, three letters."
+    )
+    model: Annotated[
+        Annotated[str, Field(min_length=1), Tag("text")] | Annotated[ModelNumbers, Tag("numbers")],
+        Discriminator(_kind),
+    ] = Field(
+        description="Built-in name, path of a Hugging Face `config.json` relative to the scenario, "
+        "or a mapping of numbers."
+    )
+    precision: Precision = Field(description="Number formats.")
+    workload: Workload = Field(description="Requests to serve.")
+    slo: Slo = Field(description="Service levels to keep.")
+    sites: dict[str, Site] = Field(min_length=1, description="Data centers by name.")
+    links: tuple[Link, ...] = Field(default=(), strict=False, description="Lines between sites.")
+    prices: dict[str, HourlyPrice] = Field(
+        default_factory=dict,
+        description="Prices by chip, for every site whose chip entry has none of its own.",
+    )
+    engines: Annotated[
+        Annotated[Literal["auto"], Tag("text")]
+        | Annotated[tuple[EngineSpec, ...], Field(strict=False, min_length=1), Tag("specs")],
+        Discriminator(_kind),
+    ] = Field(
+        default="auto", description="`auto`: shapes that fit the memory; or a list of shapes."
+    )
+    efficiencies: Efficiencies = Field(
+        default_factory=Efficiencies, description="Efficiencies of all engines."
+    )
+    serving: Serving = Field(default_factory=Serving, description="How engines serve.")
+    routing: Routing = Field(default_factory=Routing, description="Direct or through the relay.")
+    objective: Literal["cost_per_token", "goodput", "bcr"] = Field(
+        default="cost_per_token",
+        description="Least cost at the demand, most goodput of the inventory or budget, or most "
+        "goodput per cost.",
+    )
+    budget_usd_per_hour: HourlyPrice | None = Field(
+        default=None,
+        alias="budget",
+        description="Most to spend, with objective `goodput` or `bcr`; none: no limit.",
+    )
+    optimizer: Optimizer = Field(default_factory=Optimizer, description="How the plan is searched.")
+    _source: SourceMap = PrivateAttr(default_factory=SourceMap)
+
+    @property
+    def source(self) -> SourceMap:
+        """Where the values were written."""
+        return self._source
