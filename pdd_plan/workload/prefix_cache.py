@@ -226,12 +226,17 @@ def reuse_profile(
                 slot_time[slot], slot_first[slot] = now, first[run]
                 here.touch(first[run], first[run] + count[run], slot, recency)
             slot += 1
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 6
+    table = np.array(rows, dtype=np.float64).reshape(-1, 6)
     request_blocks = np.add.reduceat(np.append(blocks.count, 0), blocks.offsets[:-1])
     request_blocks[blocks.offsets[1:] == blocks.offsets[:-1]] = 0
+    whole = table[:, :4].astype(np.int64)
     return ReuseProfile(
-        *(np.asarray(column, dtype=np.int64) for column in columns[:4]),
-        *(np.asarray(column, dtype=np.float64) for column in columns[4:]),
+        request=whole[:, 0],
+        blocks=whole[:, 1],
+        depth=whole[:, 2],
+        depth_before=whole[:, 3],
+        age_s=table[:, 4],
+        age_before_s=table[:, 5],
         request_blocks=request_blocks,
         distinct_blocks=sum(
             stop - start

@@ -47,6 +47,8 @@ class RawTrace:
         Prefix found in an unlimited cache [tokens]; None where the format does not say.
     session : ndarray of int64, shape (n,), or None
         Session of each request.
+    time_in_session_s : ndarray, shape (n,), or None
+        Time from the start of the session [s], where sessions have no published start.
     blocks : BlockRuns or None
         Prompt blocks, for caches of finite size.
     format : str
@@ -64,6 +66,7 @@ class RawTrace:
     output_tokens: FloatArray
     cached_tokens: FloatArray | None
     session: NDArray[np.int64] | None = None
+    time_in_session_s: FloatArray | None = None
     blocks: BlockRuns | None = field(default=None, repr=False)
     format: str = ""
     path: str = ""

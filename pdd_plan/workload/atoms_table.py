@@ -1,0 +1,94 @@
+"""The atoms table: request types as a small CSV file with its provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.workload.atoms import Atoms
+from pdd_plan.workload.columns import (
+    check_at_least,
+    check_cached,
+    csv_columns,
+    note_rows,
+    to_numbers,
+)
+from pdd_plan.workload.files import RowProblems, read_text
+
+ATOMS_COLUMNS = (
+    "input_tokens",
+    "cached_prefill_tokens",
+    "cached_decode_tokens",
+    "output_tokens",
+    "weight",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AtomsTable:
+    """An atoms table as read from its file.
+
+    Attributes
+    ----------
+    atoms : Atoms
+        The request types.
+    provenance : tuple of str
+        Comment lines of the file, without ``#``.
+    """
+
+    atoms: Atoms
+    provenance: tuple[str, ...]
+
+
+def read_atoms_csv(path: str | Path) -> AtomsTable:
+    """Read an atoms table.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV with the columns of `ATOMS_COLUMNS`; lines that start with ``#`` tell where it comes
+        from. Weights may have any scale: they are counts or shares.
+
+    Returns
+    -------
+    AtomsTable
+
+    Raises
+    ------
+    InputError
+        With file and line of the first bad rows, or the missing columns.
+    """
+    text = read_text(Path(path))
+    problems = RowProblems(str(path))
+    cells, lines = csv_columns(text, ATOMS_COLUMNS, (), problems)
+    column = {name: to_numbers(cells[name], lines, name, problems) for name in ATOMS_COLUMNS}
+    length, weight = column["input_tokens"], column["weight"]
+    check_at_least(length, 1, lines, "input_tokens", problems)
+    check_at_least(column["output_tokens"], 1, lines, "output_tokens", problems)
+    for name in ("cached_prefill_tokens", "cached_decode_tokens"):
+        check_cached(column[name], length, lines, name, problems)
+    note_rows(
+        weight < 0,
+        lines,
+        problems,
+        lambda i: f"weight = {weight[i]:g} is negative",
+        "weight",
+        "weights are counts or shares of requests, 0 or more",
+    )
+    problems.check()
+    if not weight.size or weight.sum() <= 0:
+        raise InputError(
+            Issue("no row has a positive weight", file=str(path), help="add rows with weight > 0")
+        )
+    comments = [line.lstrip() for line in text.splitlines() if line.lstrip().startswith("#")]
+    return AtomsTable(
+        Atoms.from_columns(
+            length,
+            column["cached_prefill_tokens"],
+            column["output_tokens"],
+            weight,
+            column["cached_decode_tokens"],
+        ),
+        tuple(line.lstrip("# ").rstrip() for line in comments),
+    )
