@@ -29,11 +29,18 @@ _FIELDS: Final = {
 }
 _OPTIONAL: Final = ("nic", "tdp")
 _KEYS: Final = (
-    ("kind", "name", "title", "aliases", "compute")
-    + tuple(_FIELDS)
-    + ("relative_to", "prefill", "decode", "prices", "notes")
+    "kind",
+    "name",
+    "title",
+    "aliases",
+    "compute",
+    *_FIELDS,
+    "relative_to",
+    "prefill",
+    "decode",
+    "prices",
+    "notes",
 )
-_PRICE_KEYS: Final = ("kind", "low", "high", "currency", "as_of", "source", "confidence")
 
 
 @dataclass(frozen=True)
@@ -85,8 +92,8 @@ class ChipProfile:
     prices : tuple of PriceQuote
         Known quotes, to look at; never used as a default.
     relative : RelativeChip or None
-        Set if speed is stated relative to another chip; then the numbers above are inherited
-        from it unless the profile gives its own.
+        Set if speed is stated relative to another chip; then the numbers above are taken over
+        from it, with low confidence, unless the profile gives its own.
     aliases, notes : tuple of str
         Further names; remarks to show to users.
     """
@@ -234,12 +241,10 @@ def _parse(path: Path, shown: str, seen: tuple[str, ...]) -> ChipProfile:
     relative = _relative(reader, data)
     base = _base(reader, relative, (*seen, name)) if relative is not None else None
     peaks, facts = _facts(reader, data, base)
-    prices = _prices(reader, data)
-    aliases, notes = _texts(reader, data, "aliases"), _texts(reader, data, "notes")
+    prices = reader.prices(data, per="chip-hour")
+    aliases, notes = reader.texts("aliases", data), reader.texts("notes", data)
     reader.finish()
-    numbers = {
-        field: facts[field].si if field in facts else None for field, _ in _FIELDS.values()
-    }
+    numbers = {field: facts[field].si if field in facts else None for field, _ in _FIELDS.values()}
     return ChipProfile(
         name=name,
         title=str(data.get("title", name)),
@@ -266,7 +271,9 @@ def _facts(
     facts: dict[str, Sourced] = {}
     if base is not None:
         facts = {
-            key: replace(fact, source=f"as {base.name}: {fact.source}")
+            key: replace(
+                fact, source=f"taken over from {base.name}: {fact.source}", confidence="low"
+            )
             for key, fact in base.facts.items()
         }
     elif "compute" not in data:
@@ -327,34 +334,3 @@ def _base(reader: Reader, relative: RelativeChip, seen: tuple[str, ...]) -> Chip
         issue = error.issues[0]
         reader.fault(("relative_to",), issue.message, issue.help)
         return None
-
-
-def _prices(reader: Reader, data: dict[str, Any]) -> tuple[PriceQuote, ...]:
-    quotes = []
-    items = data.get("prices") or []
-    if not isinstance(items, list):
-        reader.fault(("prices",), "prices must be a list")
-        return ()
-    for i, value in enumerate(items):
-        path = ("prices", i)
-        item = reader.mapping(path, value, _PRICE_KEYS)
-        if missing := [key for key in _PRICE_KEYS if key not in item]:
-            reader.fault(path, f"a price quote lacks {', '.join(missing)}")
-            continue
-        low = reader.number((*path, "low"), item["low"])
-        high = reader.number((*path, "high"), item["high"])
-        if low > high:
-            reader.fault((*path, "low"), f"low = {low:g} is above high = {high:g}")
-        words = {key: reader.text((*path, key), item[key]) for key in _PRICE_KEYS[3:6]}
-        kind = reader.text((*path, "kind"), item["kind"])
-        trust = reader.text((*path, "confidence"), item["confidence"], CONFIDENCES)
-        quotes.append(PriceQuote(kind, low, high, confidence=trust, **words))
-    return tuple(quotes)
-
-
-def _texts(reader: Reader, data: dict[str, Any], key: str) -> tuple[str, ...]:
-    value = data.get(key) or []
-    if not isinstance(value, list):
-        reader.fault((key,), f"{key} must be a list")
-        return ()
-    return tuple(reader.text((key, i), item) for i, item in enumerate(value))

@@ -12,12 +12,19 @@ from typing import Any
 
 import yaml
 
-from pdd_plan.catalog.provenance import CONFIDENCES, UNITS, Sourced
+from pdd_plan.catalog.provenance import (
+    CONFIDENCES,
+    PRICE_UNITS,
+    UNITS,
+    PriceQuote,
+    Sourced,
+)
 from pdd_plan.errors import InputError, Issue
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d+)([eE][-+]?\d+)?")
 _QUANTITY = re.compile(rf"({_NUMBER.pattern})\s*([A-Za-z%/]*)")
+_PRICE_KEYS = ("kind", "low", "high", "currency", "as_of", "source", "confidence")
 Path_ = tuple[str | int, ...]
 
 
@@ -76,7 +83,9 @@ class Reader:
         if self.issues:
             raise InputError(sorted(self.issues, key=lambda issue: issue.line))
 
-    def mapping(self, path: Path_, value: Any, known: Iterable[str] | None = None) -> dict[str, Any]:
+    def mapping(
+        self, path: Path_, value: Any, known: Iterable[str] | None = None
+    ) -> dict[str, Any]:
         """Return a mapping, or an empty one with a fault; unknown keys are faults as well."""
         if not isinstance(value, dict):
             name = ".".join(map(str, path)) or "the file"
@@ -111,6 +120,39 @@ class Reader:
             self.fault(path, f"{name} = {value:g} must be a finite number above {above:g}")
             return math.nan
         return float(value)
+
+    def texts(self, key: str, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the texts of an optional list."""
+        value = data.get(key) or []
+        if not isinstance(value, list):
+            self.fault((key,), f"{key} must be a list")
+            return ()
+        return tuple(self.text((key, i), item) for i, item in enumerate(value))
+
+    def prices(self, data: Mapping[str, Any], *, per: str | None = None) -> tuple[PriceQuote, ...]:
+        """Return the price quotes of a profile; without `per`, each says what it pays for."""
+        keys = _PRICE_KEYS if per is not None else (*_PRICE_KEYS, "per")
+        items = data.get("prices") or []
+        if not isinstance(items, list):
+            self.fault(("prices",), "prices must be a list")
+            return ()
+        quotes = []
+        for i, value in enumerate(items):
+            path = ("prices", i)
+            item = self.mapping(path, value, keys)
+            if missing := [key for key in keys if key not in item]:
+                self.fault(path, f"a price quote lacks {', '.join(missing)}")
+                continue
+            low = self.number((*path, "low"), item["low"])
+            high = self.number((*path, "high"), item["high"])
+            if low > high:
+                self.fault((*path, "low"), f"low = {low:g} is above high = {high:g}")
+            words = ("kind", "currency", "as_of", "source")
+            texts = {key: self.text((*path, key), item[key]) for key in words}
+            trust = self.text((*path, "confidence"), item["confidence"], CONFIDENCES)
+            paid = per or self.text((*path, "per"), item["per"], PRICE_UNITS)
+            quotes.append(PriceQuote(low=low, high=high, confidence=trust, per=paid, **texts))
+        return tuple(quotes)
 
     def sourced(self, path: Path_, value: Any, quantity: str) -> Sourced:
         """Return a number with provenance from its full or its short form.
@@ -189,9 +231,7 @@ def read_yaml(path: Path, shown: str | None = None) -> Document:
     return Document(data, name, lines)
 
 
-def _plain(
-    node: Any, path: Path_, lines: dict[Path_, int], issues: list[Issue], file: str
-) -> Any:
+def _plain(node: Any, path: Path_, lines: dict[Path_, int], issues: list[Issue], file: str) -> Any:
     """Turn a YAML node into plain Python data, noting lines and repeated keys."""
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
@@ -199,7 +239,8 @@ def _plain(
         for key_node, value_node in node.value:
             key, line = str(key_node.value), key_node.start_mark.line + 1
             if key in result:
-                issues.append(Issue(f"key '{key}' appears twice", ".".join(map(str, path)), file, line))
+                dotted = ".".join(map(str, (*path, key)))
+                issues.append(Issue(f"key '{key}' appears twice", dotted, file, line))
             lines[(*path, key)] = line
             result[key] = _plain(value_node, (*path, key), lines, issues, file)
         return result

@@ -65,7 +65,8 @@ def block_sparse(fields: Fields) -> list[Attention]:
     base = full.spans[0]
     chosen = Span("top_k", base.prefill_flop, base.decode_flop, base.elements, limit=limit)
     spans = (chosen, Span("index", index, index, 0.0))
-    params = full.params + fields.count("hidden_size") * (index / 2 + sparse.count("sparse_index_dim"))
+    index_width = sparse.count("sparse_index_dim")
+    params = full.params + fields.count("hidden_size") * (index / 2 + index_width)
     picked = Attention("gqa", params, spans, full.kv_heads)
     return [picked if flag else full for flag in flags]
 
@@ -132,9 +133,7 @@ def _mla(fields: Fields, *, top_k: int | None = None, own_index: bool = False) -
         spans: tuple[Span, ...] = (Span("full", explicit_flop, latent_flop, float(rank + rope)),)
         return Attention("mla", params, spans, 1, latent=True)
     packed = rank + rank / 128 * 4 + 2 * rope
-    spans = (
-        Span("top_k", latent_flop, latent_flop, float(rank + rope), 1, top_k, packed),
-    )
+    spans = (Span("top_k", latent_flop, latent_flop, float(rank + rope), 1, top_k, packed),)
     if own_index:
         spans += (_index(fields),)
         index_heads, width = fields.count("index_n_heads"), fields.count("index_head_dim")

@@ -62,8 +62,10 @@ def load_model(name_or_path: str | Path) -> ModelProfile:
     path = Path(name)
     if name.endswith((".yaml", ".yml")):
         document = read_yaml(path, name)
-        if isinstance(document.data, dict) and "layers" in document.data and isinstance(
-            document.data["layers"], list
+        if (
+            isinstance(document.data, dict)
+            and "layers" in document.data
+            and isinstance(document.data["layers"], list)
         ):
             return profile_from_document(document, path.stem)
         return model_from_numbers(document.data, document=document)

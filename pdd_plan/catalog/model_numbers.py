@@ -43,16 +43,18 @@ def model_from_numbers(
     Parameters
     ----------
     numbers : Mapping[str, Any]
-        Required: ``params`` and ``active_params`` (weights in all, and used by one token),
+        Required: ``params`` and ``active_params`` (weights in all; those that one token is
+        multiplied with, so without the input embedding),
         ``layers``, ``hidden_size``, ``kv_bytes_per_token`` [bytes, all layers],
         ``attention_flop`` [flop per query, context token and layer in prefill].
         Optional: ``name``, ``attention_flop_decode`` (the same in decode, default
         ``attention_flop``), ``attention_window_tokens`` (most context a query attends to),
         ``kv_bytes_fixed`` [bytes per request, default 0], ``kv_heads`` or ``latent_cache: true``
         (how tensor parallelism splits the cache; one of them is required), ``vocab_size``
-        (counts the head apart, in bf16), ``experts`` and ``experts_per_token`` (required where
-        ``active_params`` is below ``params``), ``kernels_per_layer`` (default 10, with experts
-        18: counts of a Llama and of a Qwen3 expert layer), ``max_context_tokens``.
+        (counts embedding and head apart, in bf16), ``experts`` and ``experts_per_token``
+        (required where ``active_params`` is below ``params``), ``kernels_per_layer`` (default
+        10, with experts 18: counts of a Llama and of a Qwen3 expert layer),
+        ``max_context_tokens``.
     document : Document, optional
         File the numbers come from, for lines in messages.
     name : str
@@ -111,31 +113,27 @@ def model_from_numbers(
     )
 
 
-def _group(
-    reader: Reader, values: Mapping[str, float], latent: bool
-) -> tuple[LayerGroup, int]:
+def _group(reader: Reader, values: Mapping[str, float], latent: bool) -> tuple[LayerGroup, int]:
     """Return one group for all layers, and the rows of the head that is counted apart."""
     total, active, layers = values["params"], values["active_params"], values["layers"]
     experts = int(values.get("experts", 0))
     used = int(values.get("experts_per_token", 0))
     vocabulary = int(values.get("vocab_size", 0))
     head = vocabulary * values["hidden_size"]
-    # `active` leaves out the input embedding, which is as large as the head.
-    rest, routed = active - head, 0.0
-    sparse = total - 2 * head > rest * (1 + 1e-9)
+    rest, routed = total - 2 * head, 0.0
     if active > total:
         reader.fault(("active_params",), f"active_params = {active:g} is above params = {total:g}")
     elif used > experts or (experts and not used):
         reader.fault(
             ("experts_per_token",), f"experts_per_token = {used} does not fit experts = {experts}"
         )
-    elif sparse and not experts and total > active * (1 + 1e-9) + head:
+    elif not experts and active < (total - head) * (1 - 1e-9):
         reader.fault(
             ("active_params",),
             f"active_params = {active:g} below params = {total:g} needs experts",
             "experts: 256 and experts_per_token: 8, say",
         )
-    elif experts and used < experts:
+    elif used < experts:
         routed = (total - head - active) / (1 - used / experts)
         rest = active - head - routed * used / experts
     if rest <= 0 and not reader.issues:

@@ -325,9 +325,8 @@ class ModelProfile:
         """
         _known("KV cache format", kv_dtype, KV_BYTES)
         if self.explicit and "kv_bytes_per_token" in self.explicit:
-            context = np.asarray(context_tokens, dtype=np.float64)
-            fixed = self.explicit.get("kv_bytes_fixed", 0.0)
-            return self.explicit["kv_bytes_per_token"] * context + fixed
+            entries = self.groups[0].attention.spans[0].entries(context_tokens)
+            return self.explicit["kv_bytes_per_token"] * entries + self.explicit["kv_bytes_fixed"]
         parts = (g.attention.decode_read_bytes(context_tokens, kv_dtype) for g in self.groups)
         return np.asarray(self._sum(parts), dtype=np.float64)
 

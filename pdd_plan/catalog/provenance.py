@@ -8,6 +8,9 @@ from typing import Final
 CONFIDENCES: Final = ("high", "medium", "low", "user")
 """Levels of trust: maker's own data or two sources; one secondary source; press; the user's."""
 
+PRICE_UNITS: Final = ("chip-hour", "Gbps-month", "GB")
+"""What a price quote may pay for."""
+
 UNITS: Final[dict[str, tuple[str, float]]] = {
     "FLOP/s": ("flop_per_s", 1.0),
     "GFLOP/s": ("flop_per_s", 1e9),
@@ -74,20 +77,22 @@ class Sourced:
 
 @dataclass(frozen=True)
 class PriceQuote:
-    """A published price of one chip for one hour: a range with its date, never a default.
+    """A published price as a range with its date; shown to users, never a default.
 
     Attributes
     ----------
     kind : str
         What was quoted, such as ``on-demand, specialist clouds``.
     low, high : float
-        Range in `currency` per chip and hour.
+        Range in `currency` per unit of `per`.
     currency : str
         ISO 4217 code.
     as_of : str
         Date of the quote, as exact as the source gives it.
     source, confidence : str
         As in `Sourced`.
+    per : str
+        What it pays for: ``chip-hour``, ``Gbps-month`` or ``GB``.
     """
 
     kind: str
@@ -97,3 +102,4 @@ class PriceQuote:
     as_of: str
     source: str
     confidence: str
+    per: str = "chip-hour"
