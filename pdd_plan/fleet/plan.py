@@ -27,7 +27,7 @@ Role = Literal["prefill", "relay", "decode"]
 
 
 ROUNDING = 1e-9
-"""Fractions and amounts this far out of bounds are rounding errors of sums, and set to the bound."""
+"""Amounts this far out of bounds are rounding errors of sums, and are set to the bound."""
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,291 @@
+"""The planning rule: what each lane asks of its ends, and what the ends can take.
+
+The rule is what the optimizer proves optimality for and what :mod:`pdd_plan.fleet.check` applies
+to one candidate. It is sufficient for the full model of :mod:`pdd_plan.fleet.evaluate`:
+
+- a latency limit must hold on every path in use, not only in the mixture over paths;
+- waiting for a slot at relay or decode is limited to a small probability, which is added to the
+  share of requests that must be in time (union bound), so pools decouple;
+- main decode is charged all output tokens, slots reserved while KV cache travels, and the
+  recomputing of relayed tokens, each at its largest rate;
+- steps at relay and decode take as long as at their working batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from pdd_plan.fleet.prefill import (
+    UTILIZATIONS,
+    PrefillPath,
+    limit_grid,
+    largest_root,
+    visible_transfer_s,
+)
+from pdd_plan.fleet.problem import FloatArray, Limit, Problem
+from pdd_plan.fleet.slots import SlotPool, token_demand
+from pdd_plan.fleet.transfer import LaneState, RelayWork, lane_state, relay_work
+
+
+StateKey = tuple[int, int, float]
+"""A lane, its bandwidth level and its flow at multiplier 1 [requests/s]."""
+
+
+class PathModel:
+    """Capacities and work of every pool and lane of a problem under the planning rule.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to plan.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.grid = limit_grid(problem)
+        demand = token_demand(problem)
+        self.prefill = {
+            i: PrefillPath(problem, pool, self.grid)
+            for i, pool in enumerate(problem.pools)
+            if pool.role == "prefill"
+        }
+        self.slot_pools = {
+            i: SlotPool(pool, demand)
+            for i, pool in enumerate(problem.pools)
+            if pool.role != "prefill"
+        }
+        self.lane_states = lru_cache(maxsize=20_000)(self._lane_states)
+        self._works = lru_cache(maxsize=20_000)(self._relay_works)
+
+    # --- lanes ---------------------------------------------------------------------------------
+
+    def _lane_states(self, lane: int, level: int, flow_per_s: float) -> list[LaneState] | None:
+        """State of a lane in each period of the day, or None where some period overloads it."""
+        option = self.problem.lanes[lane]
+        states = [
+            lane_state(self.problem, option, level, flow_per_s * float(multiplier))
+            for multiplier in self.problem.period_multipliers
+        ]
+        return None if any(state is None for state in states) else [s for s in states if s]
+
+    def peak_state(self, lane: int, level: int, flow_per_s: float) -> LaneState | None:
+        """State of a lane at the peak of the day."""
+        states = self.lane_states(lane, level, flow_per_s)
+        if states is None:
+            return None
+        return states[int(np.argmax(self.problem.period_multipliers))]
+
+    def _relay_works(self, lane: int, level: int, flow_per_s: float) -> RelayWork | None:
+        option = self.problem.lanes[lane]
+        state = self.peak_state(lane, level, flow_per_s)
+        pools = self.problem.pool_indices(option.source, "relay")
+        if state is None or option.local or not pools:
+            return None
+        step_s = max(self.slot_pools[i].working_step_s for i in pools)
+        decode = [self.problem.pools[i] for i in self.problem.pool_indices(option.target, "decode")]
+        extend = (
+            max((pool.extend_fixed_s for pool in decode), default=0.0),
+            max((pool.extend_per_token_s for pool in decode), default=0.0),
+        )
+        mode = self.problem.serving.handoff
+        mode = "catch_up" if mode == "auto" else mode
+        return relay_work(self.problem, option, state, step_s, extend, mode)
+
+    def relay_erlang(
+        self, lane: int, level: int, flow_per_s: float, threshold_index: int
+    ) -> float | None:
+        """Relay slots that a lane keeps busy at the peak [Erlang]; None where it has no relay."""
+        weight = self._relay_weight(lane, threshold_index)
+        if not weight.any():
+            return 0.0
+        work = self._works(lane, level, flow_per_s)
+        if work is None:
+            return None
+        peak = flow_per_s * self.problem.peak_multiplier
+        return peak * float(weight @ work.residency_s)
+
+    def _relay_weight(self, lane: int, threshold_index: int) -> FloatArray:
+        if self.problem.lanes[lane].local:
+            return np.zeros(self.problem.atoms.weight.size)
+        return np.where(self.problem.relayed(threshold_index), self.problem.atoms.weight, 0.0)
+
+    def decode_work_per_s(
+        self, lane: int, level: int, flow_per_s: float, threshold_index: int, slot_wait: float
+    ) -> float | None:
+        """Work a lane brings to its decode site, as an equivalent request rate [requests/s]."""
+        state = self.peak_state(lane, level, flow_per_s)
+        if state is None:
+            return None
+        option = self.problem.lanes[lane]
+        per_slot, per_engine = self._decode_rates(option.target, slot_wait)
+        weight = self.problem.atoms.weight
+        extra = per_slot * float(weight @ state.mean_s)
+        relayed = self._relay_weight(lane, threshold_index)
+        if relayed.any():
+            work = self._works(lane, level, flow_per_s)
+            if work is None:
+                return None
+            extra += per_engine * float(relayed @ work.extend_s)
+        return flow_per_s * self.problem.peak_multiplier * (1.0 + extra)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - a path model lives as long as its problem
+    def _decode_rates(self, site: str, slot_wait: float) -> tuple[float, float]:
+        """Largest request rate of a slot and of an engine over the decode options of a site."""
+        per_slot = per_engine = 0.0
+        for i in self.problem.pool_indices(site, "decode"):
+            pool = self.problem.pools[i]
+            engines = max(pool.max_engines, 1)
+            rate = self.slot_pools[i].decode_capacity_per_s(engines, slot_wait) / engines
+            per_engine = max(per_engine, rate)
+            per_slot = max(per_slot, rate / pool.slots if pool.slots else 0.0)
+        return per_slot, per_engine
+
+    # --- pools ---------------------------------------------------------------------------------
+
+    def decode_capacity_per_s(self, pool: int, engines: int, slot_wait: float) -> float:
+        """Request rate that decode engines take under the rule [requests/s]."""
+        return self.slot_pools[pool].decode_capacity_per_s(engines, slot_wait)
+
+    def relay_capacity_erlang(self, pool: int, engines: int, slot_wait: float) -> float:
+        """Relay work that relay engines take under the rule [Erlang]."""
+        return self.slot_pools[pool].relay_capacity_erlang(engines, slot_wait)
+
+    # --- paths ---------------------------------------------------------------------------------
+
+    @cached_property
+    def latency_limits(self) -> tuple[Limit, ...]:
+        """Limits on TTFT and end-to-end time."""
+        return self.problem.limits_of("ttft") + self.problem.limits_of("e2e")
+
+    def required(self, limit: Limit, slot_wait: float) -> float:
+        """Share of requests that must be in time if none waited for a slot."""
+        stations = 1.0 if limit.metric == "ttft" else 2.0
+        return limit.probability + stations * slot_wait
+
+    def _first_steps(self, lane: int) -> tuple[float, float]:
+        option = self.problem.lanes[lane]
+        decode = self.problem.pool_indices(option.target, "decode")
+        relay = self.problem.pool_indices(option.source, "relay")
+        return (
+            max((self.slot_pools[i].working_step_s for i in decode), default=0.0),
+            max((self.slot_pools[i].working_step_s for i in relay), default=0.0),
+        )
+
+    def prefill_capacities(
+        self,
+        pool: int,
+        engines: Sequence[int],
+        states: Sequence[StateKey],
+        threshold_index: int,
+        slot_wait: float,
+    ) -> FloatArray:
+        """Largest load of a prefill pool by engines and lane state [requests/s].
+
+        Parameters
+        ----------
+        pool : int
+            Prefill pool option.
+        engines : sequence of int
+            Counts to look at, 1 or more.
+        states : sequence of (lane, level, flow)
+            Lanes with their bandwidth level and flow at multiplier 1.
+
+        Returns
+        -------
+        ndarray, shape (engines, states)
+            Loads at multiplier 1; 0 where the path fails at any load.
+        """
+        path = self.prefill[pool]
+        kernels = [
+            (limit, self._kernels(path, states, threshold_index, limit))
+            for limit in self.latency_limits
+        ]
+        caps = np.array([self._network_cap(path, s[0], threshold_index) for s in states])
+        held = [self._held_s(path, s) for s in states]
+        loads = np.zeros((len(engines), len(states)))
+        for row, count in enumerate(engines):
+            use = caps.copy()
+            for limit, by_period in kernels:
+                reached = self._reached(path.wait_table(count), by_period)
+                root = largest_root(reached - self.required(limit, slot_wait))
+                use = np.minimum(use, root)
+            memory = [0.0 if h is None else path.memory_load_per_s(count, h) for h in held]
+            loads[row] = np.minimum(use * count * path.engine_rate_per_s, memory)
+        return loads / self.problem.peak_multiplier
+
+    def _network_cap(self, path: PrefillPath, lane: int, threshold_index: int) -> float:
+        """Utilization of prefill up to which RDMA out of its engines keeps up."""
+        relayed = self.problem.relayed(threshold_index)
+        if self.problem.lanes[lane].local or not relayed.any():
+            return float(UTILIZATIONS[-1])
+        return min(float(UTILIZATIONS[-1]), path.rdma_inflation(relayed)[1])
+
+    def _held_s(self, path: PrefillPath, key: StateKey) -> FloatArray | None:
+        """Mean time that prefill memory holds the KV cache of each atom [s]."""
+        state = self.peak_state(*key)
+        if state is None:
+            return None
+        travel = visible_transfer_s(self.problem, state.values_s, path.pool.service_s)
+        return np.asarray(path.pool.service_s + travel @ state.point_weights)
+
+    def _kernels(
+        self, path: PrefillPath, states: Sequence[StateKey], threshold_index: int, limit: Limit
+    ) -> list[FloatArray]:
+        """Kernels of a limit by period of the day, each of shape (states, grid.size)."""
+        return [
+            np.stack([self._kernel(path, key, period, threshold_index, limit) for key in states])
+            for period in range(self.problem.period_weights.size)
+        ]
+
+    def _kernel(
+        self, path: PrefillPath, key: StateKey, period: int, threshold_index: int, limit: Limit
+    ) -> FloatArray:
+        states = self.lane_states(*key)
+        if states is None:
+            return np.zeros(self.grid.size)
+        steps = self._first_steps(key[0])
+        token_s = max(steps) if limit.metric == "e2e" else 0.0
+        local = self.problem.lanes[key[0]].local
+        return path.kernel(states[period], threshold_index, local, limit, steps, token_s)
+
+    def _reached(self, waits: FloatArray, kernels: list[FloatArray]) -> FloatArray:
+        """Attainment by utilization at the peak and lane state, shape (utilizations, states)."""
+        multipliers = self.problem.period_multipliers / self.problem.peak_multiplier
+        total = np.zeros((UTILIZATIONS.size, kernels[0].shape[0]))
+        for multiplier, weight, kernel in zip(
+            multipliers, self.problem.period_weights, kernels, strict=True
+        ):
+            here = waits @ kernel.T
+            if multiplier < 1.0:
+                at = UTILIZATIONS * multiplier
+                here = np.stack([np.interp(at, UTILIZATIONS, c) for c in here.T], axis=1)
+            total += weight * here
+        return total
+
+    def attainment(
+        self,
+        pool: int,
+        engines: int,
+        load_per_s: float,
+        key: StateKey,
+        threshold_index: int,
+        limit: Limit,
+    ) -> float:
+        """Share of requests of a path within a limit if none waits for a slot.
+
+        Parameters
+        ----------
+        load_per_s : float
+            Load of the prefill pool at multiplier 1 [requests/s].
+        """
+        path = self.prefill[pool]
+        peak = load_per_s * self.problem.peak_multiplier
+        rho = peak / (engines * path.engine_rate_per_s)
+        if rho > UTILIZATIONS[-1]:
+            return 0.0
+        kernels = self._kernels(path, [key], threshold_index, limit)
+        reached = self._reached(path.wait_table(engines), kernels)[:, 0]
+        return float(np.interp(rho, UTILIZATIONS, reached))

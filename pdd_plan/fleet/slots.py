@@ -1,0 +1,107 @@
+"""Relay and decode pools: how much work the slots of some engines can take.
+
+Sizing rule: a pool is stable, every time-per-token limit holds at the load, and at most a stated
+share of requests finds all slots taken. Under that rule capacity depends on the pool alone, not
+on the lanes that feed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from pdd_plan.fleet.problem import Limit, PoolOption, Problem
+from pdd_plan.queueing import batching_capacity, erlang_c
+
+
+@dataclass(frozen=True)
+class TokenDemand:
+    """What a decode pool must know of the traffic: tokens a request and limits on token times."""
+
+    mean_output_tokens: float
+    limits: tuple[Limit, ...]
+
+
+def token_demand(problem: Problem) -> TokenDemand:
+    """Mean output tokens and the limits on time per output token of a problem."""
+    mean = float(problem.atoms.weight @ problem.atoms.output_tokens)
+    return TokenDemand(mean, problem.limits_of("tpot"))
+
+
+@lru_cache(maxsize=65536)
+def _decode_capacity(
+    steps: tuple[float, ...], engines: int, slot_wait: float, demand: TokenDemand
+) -> float:
+    capacity = float("inf")
+    limits: tuple[Limit | None, ...] = demand.limits or (None,)
+    for limit in limits:
+        rate = batching_capacity(
+            demand.mean_output_tokens,
+            np.asarray(steps),
+            engines,
+            len(steps),
+            tpot_limit_s=limit.limit_s if limit else None,
+            tpot_percentile=(limit.percentile or None) if limit else None,
+            wait_probability=slot_wait,
+        )
+        capacity = min(capacity, rate)
+    return capacity
+
+
+@dataclass(frozen=True)
+class SlotPool:
+    """Capacity of one relay or decode pool option by number of engines."""
+
+    pool: PoolOption
+    demand: TokenDemand
+
+    @cached_property
+    def _steps(self) -> tuple[float, ...]:
+        return tuple(self.pool.step_s.tolist())
+
+    def decode_capacity_per_s(self, engines: int, slot_wait: float) -> float:
+        """Largest request rate that the engines decode within every limit [requests/s]."""
+        if engines == 0 or not self._steps:
+            return 0.0
+        return _decode_capacity(self._steps, engines, slot_wait, self.demand)
+
+    @cached_property
+    def working_batch(self) -> int:
+        """Largest batch whose step meets every limit on the time per token; 0 where none does."""
+        bounds = [limit.limit_s for limit in self.demand.limits]
+        if not bounds:
+            return self.pool.slots
+        return int(np.searchsorted(self.pool.step_s, min(bounds) * (1.0 + 1e-12), side="right"))
+
+    @property
+    def working_step_s(self) -> float:
+        """Step time at the working batch [s]: the longest step of a pool that meets its limits."""
+        batch = max(self.working_batch, 1)
+        return float(self.pool.step_s[batch - 1]) if self.pool.slots else 0.0
+
+    def relay_capacity_erlang(self, engines: int, slot_wait: float) -> float:
+        """Largest relay work that the engines hold within every limit [busy slots, Erlang].
+
+        Notes
+        -----
+        M/G/c delay system with the working batch as slots: Erlang C at the capacity equals the
+        allowed probability of waiting. Insensitive to the law of the residency to first order.
+        """
+        slots = engines * self.working_batch
+        return _relay_capacity(slots, slot_wait)
+
+
+@lru_cache(maxsize=4096)
+def _relay_capacity(slots: int, slot_wait: float) -> float:
+    if slots == 0:
+        return 0.0
+    low, high = 0.0, float(slots)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        if float(erlang_c(slots, middle)) <= slot_wait:
+            low = middle
+        else:
+            high = middle
+    return low

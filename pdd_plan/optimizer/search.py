@@ -1,0 +1,213 @@
+"""Best-first search over thresholds and slot waits, one MILP each, with a certificate.
+
+Lower bound: the least bound of all nodes. Upper bound: the cheapest candidate that passed the
+check. Both are valid at any moment, so an interrupted search still tells how good its plan is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pdd_plan.fleet.check import check
+from pdd_plan.fleet.paths import PathModel
+from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.optimizer.covers import node_bound
+from pdd_plan.optimizer.model import NodeModel
+from pdd_plan.optimizer.solver import SolverName
+from pdd_plan.optimizer.tables import NodeTables
+
+OPTIMAL_GAP = 1e-6
+"""Relative gap up to which a plan is called optimal."""
+
+FIRST_SLICE_S = 4.0
+"""Time a node gets at its first turn [s]; doubled at every further turn."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How long and with what to search."""
+
+    time_limit_s: float = 60.0
+    solver: SolverName = "highs"
+    progress: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good the answer is proven to be.
+
+    Attributes
+    ----------
+    lower_bound_usd_per_hour : float
+        Bound on the cost of any candidate; infinite where none exists.
+    gap : float
+        (cost - bound) / cost; infinite without a plan.
+    cuts : int
+        Coupling rows over all nodes.
+    evaluations : int
+        Candidates checked.
+    nodes, nodes_solved : int
+        Pairs of threshold and slot wait, and how many of them needed the MILP.
+    """
+
+    lower_bound_usd_per_hour: float
+    gap: float
+    cuts: int
+    evaluations: int
+    nodes: int
+    nodes_solved: int
+    solver: str
+    solve_time_s: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Outcome of a search; ``candidate`` is None where none was found."""
+
+    candidate: Candidate | None
+    usd_per_hour: float
+    certificate: Certificate
+
+    @property
+    def status(self) -> str:
+        """``optimal``, ``feasible``, ``infeasible`` (proven) or ``unknown``."""
+        if self.candidate is None:
+            proven = self.certificate.lower_bound_usd_per_hour == float("inf")
+            return "infeasible" if proven else "unknown"
+        return "optimal" if self.certificate.gap <= OPTIMAL_GAP else "feasible"
+
+
+@dataclass(order=True)
+class _Node:
+    bound: float
+    order: int
+    tables: NodeTables = field(compare=False)
+    model: NodeModel | None = field(default=None, compare=False)
+    turns: int = field(default=0, compare=False)
+
+
+class _Search:
+    """State of one search."""
+
+    def __init__(self, problem: Problem, model: PathModel, options: SearchOptions) -> None:
+        self.problem = problem
+        self.paths = model
+        self.options = options
+        self.started = time.monotonic()
+        self.best: Candidate | None = None
+        self.cost = float("inf")
+        self.evaluations = 0
+        self.cuts = 0
+        self.solved: set[int] = set()
+        self.queue: list[_Node] = []
+
+    def left_s(self) -> float:
+        return self.options.time_limit_s - (time.monotonic() - self.started)
+
+    def run(self) -> SearchResult:
+        pairs = [
+            (index, wait)
+            for wait in self.problem.slot_waits
+            for index in range(self.problem.thresholds.size)
+        ]
+        for order, (index, wait) in enumerate(pairs):
+            tables = NodeTables(self.paths, index, wait)
+            # Without time for a bound, a node stays open at the bound that always holds.
+            bound = node_bound(tables) if self.left_s() > 0.0 else 0.0
+            heapq.heappush(self.queue, _Node(bound, order, tables))
+        while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
+            self._turn(heapq.heappop(self.queue))
+        lower = min([node.bound for node in self.queue] + [self.cost])
+        gap = max(0.0, (self.cost - lower) / self.cost) if self.best else float("inf")
+        certificate = Certificate(
+            lower_bound_usd_per_hour=lower,
+            gap=gap,
+            cuts=self.cuts,
+            evaluations=self.evaluations,
+            nodes=len(pairs),
+            nodes_solved=len(self.solved),
+            solver=self.options.solver,
+            solve_time_s=time.monotonic() - self.started,
+        )
+        return SearchResult(self.best, self.cost, certificate)
+
+    def _open(self, bound: float) -> bool:
+        """Whether a node of this bound may still hold a cheaper candidate."""
+        if self.best is None:
+            return bound < float("inf")
+        return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
+
+    def _turn(self, node: _Node) -> None:
+        """Give a node one slice of time; put it back unless it is closed."""
+        self.solved.add(node.order)
+        if node.model is None:
+            node.model = NodeModel(node.tables)
+            self.cuts += node.model.rows_added
+        slice_s = FIRST_SLICE_S * 2**node.turns
+        node.turns += 1
+        deadline = time.monotonic() + slice_s
+        while True:
+            rows = node.model.rows_added
+            limit_s = min(self.left_s(), deadline - time.monotonic())
+            if limit_s <= 0.0:
+                break
+            outcome = node.model.solve(self.options.solver, limit_s, node.bound)
+            node.bound = outcome.bound
+            if not outcome.feasible:
+                if outcome.solved:
+                    return
+                break
+            solution = node.model.solution()
+            added = node.model.repair(solution)
+            self.cuts += node.model.rows_added - rows
+            if not added:
+                kept = self._offer(node.model.candidate(solution))
+                if outcome.solved and kept:
+                    return
+                break
+            if not self._open(node.bound):
+                break
+        if self._open(node.bound):
+            heapq.heappush(self.queue, node)
+
+    def _offer(self, candidate: Candidate) -> bool:
+        """Check a candidate, keep it if it is the cheapest so far; False where it fails."""
+        self.evaluations += 1
+        if not check(self.problem, candidate, self.paths).ok:
+            return False
+        cost = candidate.usd_per_hour(self.problem)
+        if cost < self.cost:
+            self.best, self.cost = candidate, cost
+            if self.options.progress:
+                self.options.progress(f"plan at {cost:.2f} per hour")
+        return True
+
+
+def search(
+    problem: Problem, options: SearchOptions | None = None, model: PathModel | None = None
+) -> SearchResult:
+    """Find the cheapest candidate that keeps the planning rule, with a proof.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to plan.
+    options : SearchOptions, optional
+        Time limit, solver and progress.
+    model : PathModel, optional
+        Path model of the problem, to share its tables.
+
+    Returns
+    -------
+    SearchResult
+        Cheapest candidate and certificate.
+
+    Raises
+    ------
+    SolverError
+        If the solver fails.
+    """
+    return _Search(problem, model or PathModel(problem), options or SearchOptions()).run()

@@ -1,0 +1,207 @@
+"""Tables of one node of the search: everything the MILP needs at a fixed threshold and slot wait.
+
+A *node* fixes the routing threshold and the allowed probability of waiting for a slot. A lane may
+then be closed or in one of its *states*: bandwidth level and flow in steps. For every state the
+relay and decode work, and for every prefill pool and count the largest load the state allows, are
+plain numbers, computed once by the planning rule of :mod:`pdd_plan.fleet.paths`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdd_plan.fleet.paths import PathModel
+from pdd_plan.fleet.problem import FloatArray, Problem
+
+
+@dataclass(frozen=True)
+class LaneStates:
+    """States that a lane can be in, as parallel arrays of shape (states,).
+
+    Attributes
+    ----------
+    level, steps : ndarray of int
+        Bandwidth level, and flow in steps (1 or more).
+    usd_per_hour : ndarray
+        Price of the line.
+    decode_work_per_s : ndarray
+        Work at the decode site, as an equivalent request rate.
+    relay_erlang : ndarray
+        Relay slots kept busy.
+    """
+
+    lane: int
+    level: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    usd_per_hour: FloatArray
+    decode_work_per_s: FloatArray
+    relay_erlang: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of states."""
+        return int(self.level.size)
+
+
+@dataclass(frozen=True)
+class PoolCapacity:
+    """Capacity of a pool option by number of engines.
+
+    Attributes
+    ----------
+    pool : int
+        Index of the pool option.
+    best : ndarray, shape (counts + 1,)
+        Capacity with 0, 1, ... engines, if all else were ideal; not decreasing.
+    by_state : dict of lane to ndarray, shape (counts + 1, states)
+        Prefill only: capacity on each state of a lane; not decreasing in the count.
+    """
+
+    pool: int
+    best: FloatArray
+    by_state: dict[int, FloatArray]
+
+    @property
+    def most(self) -> int:
+        """Largest count that is worth looking at."""
+        return int(self.best.size - 1)
+
+
+class NodeTables:
+    """All tables of one node.
+
+    Parameters
+    ----------
+    model : PathModel
+        Rule of the problem; its caches are shared by all nodes.
+    threshold_index : int
+        Index of the routing threshold.
+    slot_wait : float
+        Allowed probability of waiting for a slot.
+    """
+
+    def __init__(self, model: PathModel, threshold_index: int, slot_wait: float) -> None:
+        self.model = model
+        self.problem: Problem = model.problem
+        self.threshold_index = threshold_index
+        self.slot_wait = slot_wait
+        self.step_per_s = self.problem.arrival_rate_per_s / self.problem.load_steps
+
+    @cached_property
+    def lanes(self) -> tuple[LaneStates, ...]:
+        """States of every lane that the line itself, the relay and decode can serve at all."""
+        return tuple(self._lane(lane) for lane in range(len(self.problem.lanes)))
+
+    def _steps_of(self) -> range:
+        """Flows to look at: all steps, or only the whole demand where there is one lane."""
+        total = self.problem.load_steps
+        return range(total, total + 1) if len(self.problem.lanes) == 1 else range(1, total + 1)
+
+    def _lane(self, lane: int) -> LaneStates:
+        option = self.problem.lanes[lane]
+        rows = []
+        for level in range(option.bytes_per_s.size):
+            for steps in self._steps_of():
+                key = (lane, level, steps * self.step_per_s)
+                work = self.model.decode_work_per_s(*key, self.threshold_index, self.slot_wait)
+                erlang = self.model.relay_erlang(*key, self.threshold_index)
+                if work is None or erlang is None:
+                    break
+                rows.append((level, steps, option.usd_per_hour[level], work, erlang))
+        table = np.array(rows, dtype=np.float64).reshape(-1, 5)
+        return LaneStates(
+            lane,
+            table[:, 0].astype(np.int64),
+            table[:, 1].astype(np.int64),
+            table[:, 2],
+            table[:, 3],
+            table[:, 4],
+        )
+
+    @cached_property
+    def capacities(self) -> dict[int, PoolCapacity]:
+        """Capacity of every pool option that can do any work."""
+        out = {}
+        for index, pool in enumerate(self.problem.pools):
+            if pool.role == "prefill":
+                capacity = self._prefill(index)
+            else:
+                capacity = self._slots(index)
+            if capacity is not None and capacity.most > 0:
+                out[index] = capacity
+        return out
+
+    def _slots(self, index: int) -> PoolCapacity | None:
+        pool = self.problem.pools[index]
+        if pool.role == "relay":
+            sent = [s.relay_erlang for s in self.lanes if self._source(s.lane) == pool.site]
+            capacity_of = self.model.relay_capacity_erlang
+        else:
+            sent = [s.decode_work_per_s for s in self.lanes if self._target(s.lane) == pool.site]
+            capacity_of = self.model.decode_capacity_per_s
+        most_needed = sum(float(work.max(initial=0.0)) for work in sent)
+        if most_needed == 0.0:
+            return None
+        capacity = [0.0]
+        for count in range(1, pool.max_engines + 1):
+            capacity.append(max(capacity[-1], capacity_of(index, count, self.slot_wait)))
+            if capacity[-1] >= most_needed and count >= pool.min_engines:
+                break
+        return PoolCapacity(index, np.array(capacity), {}) if capacity[-1] > 0.0 else None
+
+    def _source(self, lane: int) -> str:
+        return self.problem.lanes[lane].source
+
+    def _target(self, lane: int) -> str:
+        return self.problem.lanes[lane].target
+
+    def _prefill(self, index: int) -> PoolCapacity | None:
+        """Capacities of a prefill option for growing counts until any state is fully served."""
+        pool = self.problem.pools[index]
+        states = [s for s in self.lanes if self._source(s.lane) == pool.site and s.size]
+        keys = [
+            (s.lane, int(level), float(steps) * self.step_per_s)
+            for s in states
+            for level, steps in zip(s.level, s.steps, strict=True)
+        ]
+        if not keys or pool.max_engines == 0:
+            return None
+        blocks = [np.zeros((1, len(keys)))]
+        first = 1
+        demand = self.problem.arrival_rate_per_s
+        while first <= pool.max_engines:
+            span = self._span(index, first, pool.max_engines, demand, blocks[-1][-1])
+            block = self.model.prefill_capacities(
+                index, span, keys, self.threshold_index, self.slot_wait
+            )
+            blocks.append(block)
+            first = span[-1] + 1
+            # A state that no count of this size serves at all is not served by one more either.
+            alive = block[-1] > 0.0
+            if (block[-1][alive] >= demand).all() and span[-1] >= pool.min_engines:
+                break
+        table = np.minimum(np.maximum.accumulate(np.concatenate(blocks), axis=0), demand)
+        if not table.any():
+            return None
+        cuts = np.cumsum([s.size for s in states])[:-1]
+        by_lane = dict(
+            zip([s.lane for s in states], np.split(table, cuts, axis=1), strict=True)
+        )
+        return PoolCapacity(index, table.max(axis=1), by_lane)
+
+    def _span(
+        self, index: int, first: int, most: int, demand: float, reached: FloatArray
+    ) -> list[int]:
+        """Next few counts to tabulate: up to what the slowest state seems to need."""
+        if first == 1:
+            path = self.model.prefill[index]
+            guess = int(np.ceil(demand / path.engine_rate_per_s)) + 2
+            return list(range(1, min(most, guess) + 1))
+        alive = reached[reached > 0.0]
+        slowest = float(alive.min()) if alive.size else 0.0
+        ahead = 4 if slowest == 0.0 else int(np.ceil((demand / slowest - 1.0) * (first - 1)))
+        return list(range(first, min(most, first + min(max(ahead, 1), 16) - 1) + 1))
