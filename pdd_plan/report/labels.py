@@ -1,0 +1,358 @@
+"""The words of a report, in English and Chinese."""
+
+from __future__ import annotations
+
+from pdd_plan.errors import InputError, Issue
+
+LANGUAGES = ("en", "zh")
+
+WORDS: dict[str, tuple[str, str]] = {
+    # status, architectures, roles
+    "optimal": ("optimal plan", "最优方案"),
+    "feasible": ("feasible plan", "可行方案"),
+    "infeasible": ("no plan meets the limits", "没有满足限制的方案"),
+    "evaluated": ("evaluated plan", "已评估方案"),
+    "status.optimal": ("optimal", "最优"),
+    "status.feasible": ("feasible", "可行"),
+    "status.infeasible": ("infeasible", "不可行"),
+    "single_site": ("single site", "单站点"),
+    "cross_site": ("cross site", "跨站点(无中继)"),
+    "pdd": ("PDD", "PDD"),
+    "aggregated": ("aggregated", "混合引擎"),
+    "this_plan": ("this plan", "本方案"),
+    "prefill": ("prefill", "预填充"),
+    "relay": ("relay", "中继"),
+    "decode": ("decode", "解码"),
+    "one_shot": ("one shot", "一次性"),
+    "catch_up": ("catch-up", "追赶"),
+    "compute": ("compute", "算力"),
+    "memory": ("memory bandwidth", "显存带宽"),
+    "network": ("network", "网络"),
+    "overhead": ("overhead", "固定开销"),
+    "hit_rate": ("hit rate", "命中率"),
+    "uncached_tokens": ("uncached tokens", "未命中词元数"),
+    "transfer_bytes": ("bytes to send", "传输字节数"),
+    "high": ("high", "高"),
+    "medium": ("medium", "中"),
+    "low": ("low", "低"),
+    "user": ("user", "用户给定"),
+    "yes": ("yes", "是"),
+    "no": ("no", "否"),
+    "none": ("none", "无"),
+    # sections
+    "warnings": ("Warnings", "警告"),
+    "summary": ("Summary", "概要"),
+    "why": ("Why", "说明"),
+    "infeasibility": ("Why there is no plan", "为何没有方案"),
+    "fleet": ("Fleet", "机群"),
+    "pool_details": ("Pools in detail", "资源池明细"),
+    "lanes": ("Lanes", "通路"),
+    "baselines": ("Against simpler fleets", "与更简单方案的比较"),
+    "latency": ("Latency", "时延"),
+    "slo": ("Limits", "时延限制"),
+    "workload": ("Traffic", "流量"),
+    "charts": ("Charts", "图表"),
+    "sensitivity": ("What would change", "敏感性"),
+    "certificate": ("Certificate", "最优性证明"),
+    "rejected": ("Engine shapes that are no candidates", "被排除的引擎形状"),
+    "assumptions": ("Assumptions", "假设"),
+    "reproduce": ("To reproduce", "复现信息"),
+    "comparison": ("Comparison", "方案比较"),
+    # labels of facts
+    "cost": ("Cost", "成本"),
+    "goodput": ("Goodput", "有效吞吐"),
+    "route": ("Route", "路由"),
+    "handoff": ("Handoff", "交接"),
+    "load": ("Load", "负载"),
+    "why_not_less": ("Why not less", "为何不能更少"),
+    "would_change": ("Would change", "其他改动"),
+    "at_limit": ("At its limit", "已达上限"),
+    "command": ("Command", "命令"),
+    "version": ("Version", "版本"),
+    "scenario": ("Scenario", "场景"),
+    "input_hash": ("Input SHA-256", "输入 SHA-256"),
+    "model": ("Model", "模型"),
+    "status": ("Status", "状态"),
+    "objective": ("Objective", "目标"),
+    "cost_per_token": ("cost per token", "每词元成本"),
+    "bound": ("Bound", "界"),
+    "gap": ("Gap", "差距"),
+    "solver": ("Solver", "求解器"),
+    "proves": ("What it proves", "证明范围"),
+    "check": ("Check", "复核"),
+    "reason": ("Reason", "原因"),
+    "fails": ("Fails", "未满足"),
+    "change_one": ("Any one of", "以下任一改动即可"),
+    "requests": ("Requests", "请求"),
+    "lengths": ("Mean lengths", "平均长度"),
+    "arrivals": ("Arrivals", "到达"),
+    # columns
+    "pool": ("Pool", "资源池"),
+    "site": ("Site", "站点"),
+    "role": ("Role", "角色"),
+    "chip": ("Chip", "芯片"),
+    "shape": ("Shape", "形状"),
+    "engines": ("Engines", "引擎数"),
+    "chips": ("Chips", "芯片数"),
+    "use": ("Use", "利用率"),
+    "bound_by": ("Bound by", "瓶颈"),
+    "per_hour": ("{currency}/h", "{currency}/小时"),
+    "per_chip_hour": ("{currency}/chip/h", "{currency}/芯片/小时"),
+    "available": ("Available", "可用"),
+    "request_share": ("Requests", "请求占比"),
+    "slots": ("Slots/engine", "每引擎槽位"),
+    "kv_use": ("KV memory", "KV 显存"),
+    "bandwidth": ("Bandwidth", "带宽"),
+    "from": ("From", "起点"),
+    "to": ("To", "终点"),
+    "share": ("Share", "占比"),
+    "threshold": ("Threshold", "阈值"),
+    "total": ("total", "合计"),
+    "line": ("line {a} -> {b}", "线路 {a} -> {b}"),
+    "plan": ("Plan", "方案"),
+    "per_m_out": ("{currency}/M out", "{currency}/百万输出"),
+    "per_m_goodput": ("at goodput", "按有效吞吐"),
+    "p50_ttft": ("P50 TTFT", "P50 TTFT"),
+    "p90_ttft": ("P90 TTFT", "P90 TTFT"),
+    "p99_ttft": ("P99 TTFT", "P99 TTFT"),
+    "bcr": ("BCR", "BCR"),
+    "metric": ("Metric", "指标"),
+    "mean": ("Mean", "均值"),
+    "percentile": ("Percentile", "百分位"),
+    "limit": ("Limit", "限制"),
+    "predicted": ("Predicted", "预测"),
+    "met": ("Met", "满足"),
+    "within": ("Within", "达标比例"),
+    "period": ("Period", "时段"),
+    "change": ("Change", "改动"),
+    "effect": ("Effect", "效果"),
+    "path": ("Path", "路径"),
+    "value": ("Value", "取值"),
+    "unit": ("Unit", "单位"),
+    "source": ("Source", "来源"),
+    "confidence": ("Confidence", "可信度"),
+    "best": ("Best possible", "可达最好值"),
+    # metrics
+    "ttft": ("TTFT", "TTFT"),
+    "tpot": ("TPOT", "TPOT"),
+    "handoff_gap": ("Handoff gap", "交接间隙"),
+    "e2e": ("End to end", "端到端"),
+    "ttft_direct": ("TTFT direct", "TTFT 直达"),
+    "ttft_relay": ("TTFT relay", "TTFT 中继"),
+    "direct": ("direct", "直达"),
+    "all": ("all", "全部"),
+    # comparison
+    "status_row": ("Status", "状态"),
+    "per_m_total": ("{currency}/M total", "{currency}/百万总词元"),
+    "relay_requests": ("Relay requests", "中继请求占比"),
+    "relay_tokens": ("Relay tokens", "中继词元占比"),
+    "chips_row": ("Chips", "芯片数"),
+    "line_row": ("Line", "线路"),
+    "demand": ("Demand", "需求"),
+    "cost_row": ("Cost", "成本"),
+    # charts
+    "chart.ttft": ("TTFT by route", "各路径 TTFT 分布"),
+    "chart.cost": ("Where the money goes", "成本构成"),
+    "chart.use": ("Utilization", "利用率"),
+    "chart.hits": ("Hit rates of the traffic", "流量命中率分布"),
+    "chart.front": ("Cost against P90 TTFT", "成本与 P90 TTFT"),
+    "axis.seconds": ("seconds", "秒"),
+    "axis.share_within": ("share of requests within", "达标请求占比"),
+    "axis.share": ("share of requests", "请求占比"),
+    "axis.hit_rate": ("hit rate at main decode", "主解码命中率"),
+    "axis.use": ("offered work / capacity", "负载/容量"),
+    "axis.cost": ("{currency} per hour", "{currency}/小时"),
+    "axis.p90": ("P90 TTFT, seconds", "P90 TTFT(秒)"),
+    "lines": ("lines", "线路"),
+}
+
+SENTENCES: dict[str, tuple[str, str]] = {
+    "headline": ("{status}, gap {gap}, {time}", "{status},差距 {gap},耗时 {time}"),
+    "headline_unproven": ("{status}, gap unknown, {time}", "{status},差距未知,耗时 {time}"),
+    "per_m_output": (
+        "{amount} {currency} per M output tokens",
+        "每百万输出词元 {amount} {currency}",
+    ),
+    "below": ("{share} below {name}", "比{name}低 {share}"),
+    "above": ("{share} above {name}", "比{name}高 {share}"),
+    "as_much": ("as much as {name}", "与{name}相同"),
+    "limit_met": ("(limit {limit}, met)", "(限制 {limit},满足)"),
+    "limit_missed": ("(limit {limit}, missed)", "(限制 {limit},未满足)"),
+    "beyond": ("beyond the horizon", "超出计算范围"),
+    "goodput": ("{rate} req/s on this fleet", "本机群 {rate} 请求/秒"),
+    "demand": ("demand {rate}", "需求 {rate}"),
+    "bcr_against": ("BCR {bcr} against {name}", "BCR {bcr}(相对{name})"),
+    "limited_by": ("limited by {what}", "受限于 {what}"),
+    "at_least": ("hit rate >= {value}", "命中率 >= {value} 的请求"),
+    "at_most_tokens": ("up to {value} uncached tokens", "未命中词元不超过 {value} 的请求"),
+    "at_most_bytes": ("up to {value} to send", "传输量不超过 {value} 的请求"),
+    "no_condition": ("a part", "一部分请求"),
+    "route": (
+        "{condition} goes straight to {sites} ({direct}); the rest through the relay ({relay}), "
+        "which makes {tokens} of tokens.",
+        "{condition}直达{sites}({direct});其余经中继({relay}),中继产生 {tokens} 的词元。",
+    ),
+    "route_home": (
+        "every request is prefilled and decoded in {sites}; no line, no relay.",
+        "所有请求都在{sites}完成预填充和解码,不用线路,也不用中继。",
+    ),
+    "route_direct": (
+        "every request goes straight to {sites}; none is relayed.",
+        "所有请求直达{sites},不经中继。",
+    ),
+    "route_relay": (
+        "every request goes through the relay, which makes {tokens} of tokens; {sites} makes "
+        "the rest.",
+        "所有请求都经中继,中继产生 {tokens} 的词元,其余由{sites}产生。",
+    ),
+    "lane_route": (
+        "from {a} to {b} ({share} of the demand) the threshold is {value}.",
+        "从{a}到{b}(占需求 {share})的阈值为 {value}。",
+    ),
+    "load": (
+        "at the demand of {demand} req/s a million output tokens costs {at_demand} {currency}, "
+        "at the goodput of {goodput} req/s {at_goodput} {currency}.",
+        "按需求 {demand} 请求/秒,每百万输出词元 {at_demand} {currency};"
+        "按有效吞吐 {goodput} 请求/秒为 {at_goodput} {currency}。",
+    ),
+    "bcr_less": (
+        "BCR {bcr} is {share} less cost per token at goodput than {name}.",
+        "BCR {bcr} 即按有效吞吐的每词元成本比{name}低 {share}。",
+    ),
+    "bcr_more": (
+        "BCR {bcr} is {share} more cost per token at goodput than {name}.",
+        "BCR {bcr} 即按有效吞吐的每词元成本比{name}高 {share}。",
+    ),
+    "handoff": (
+        "{mode}; the gap at the seam is P50 {p50}, P90 {p90}, P99 {p99}.",
+        "{mode};交接处间隙 P50 {p50},P90 {p90},P99 {p99}。",
+    ),
+    "handoff_tokens": (
+        "The relay has made {tokens} tokens by then, on average.",
+        "交接时中继平均已产生 {tokens} 个词元。",
+    ),
+    "handoff_extra": (
+        "It costs {relay} more relay tokens and {decode} more work at main decode.",
+        "额外产生 {relay} 的中继词元和 {decode} 的主解码工作量。",
+    ),
+    "handoff_push": (
+        "Sending the KV cache instead would give P50 {p50}, P90 {p90}, P99 {p99}.",
+        "若改为发送 KV 缓存,则为 P50 {p50},P90 {p90},P99 {p99}。",
+    ),
+    "effect_no": ("no plan", "无方案"),
+    "effect_p90": ("P90 TTFT {p90}", "P90 TTFT {p90}"),
+    "effect_cost": ("{amount} {currency}/h", "{amount} {currency}/小时"),
+    "binding": ("{what} at {value} of {limit} {unit}", "{what} 为 {value},上限 {limit} {unit}"),
+    "fails": ("{what}: {best} at best, limit {limit}", "{what}:最好 {best},限制 {limit}"),
+    "unbounded": ("no finite value", "无有限值"),
+    "rejected": (
+        "{count} engine shapes were no candidates; the Markdown and HTML reports say why.",
+        "{count} 种引擎形状被排除,原因见 Markdown 和 HTML 报告。",
+    ),
+    "low_confidence": (
+        "{count} of the assumptions are of low confidence.",
+        "{count} 项假设的可信度低。",
+    ),
+    "requests": (
+        "{count} requests from {source}, as {atoms} weighted kinds",
+        "{source} 的 {count} 个请求,归并为 {atoms} 类加权请求",
+    ),
+    "kinds": ("{source}, as {atoms} weighted kinds", "{source},{atoms} 类加权请求"),
+    "lengths": (
+        "{input} tokens in ({uncached} not cached), {output} out",
+        "输入 {input} 词元(未命中 {uncached}),输出 {output}",
+    ),
+    "mean_hit": ("mean hit rate {value}", "平均命中率 {value}"),
+    "arrivals": (
+        "{rate} req/s, {tokens_in} tokens/s in, {tokens_out} tokens/s out",
+        "{rate} 请求/秒,输入 {tokens_in} 词元/秒,输出 {tokens_out} 词元/秒",
+    ),
+    "scv": ("burstiness (SCV) {value}", "突发性(SCV){value}"),
+    "bound": ("{amount} {currency}/h", "{amount} {currency}/小时"),
+    "work": (
+        "{cuts} cuts, {evaluations} evaluations, {time}",
+        "{cuts} 个割平面,{evaluations} 次评估,{time}",
+    ),
+    "time_limit": ("time limit {time}", "时间限制 {time}"),
+    "thresholds": ("{count} thresholds", "{count} 个阈值"),
+    "flow_steps": ("lane shares in {count} steps", "通路占比分 {count} 级"),
+    "recomputed": (
+        "cost summed again without the solver: {amount} {currency}/h",
+        "不经求解器重新计算的成本:{amount} {currency}/小时",
+    ),
+    "recomputed_met": ("all limits met", "满足所有限制"),
+    "recomputed_missed": ("a limit is missed", "有限制未满足"),
+    "none_optimized": ("evaluated as given, nothing was optimized", "按给定方案评估,未做优化"),
+    "other_scenarios": (
+        "The alternatives come from different scenarios, and their demands differ: costs per "
+        "hour are not like for like.",
+        "各方案来自不同场景且需求不同,每小时成本不可直接比较。",
+    ),
+    "other_currencies": (
+        "The alternatives are priced in different currencies: no best cost is marked.",
+        "各方案的货币不同,因此不标出最低成本。",
+    ),
+    "legend": (
+        "* best of the row; ~ differs between the alternatives.",
+        "* 该行最优;~ 各方案不同。",
+    ),
+    "chart.ttft": (
+        "Share of requests whose first token comes within a time, of all requests and by route.",
+        "在给定时间内得到首词元的请求占比,按全部请求和各路径。",
+    ),
+    "chart.cost": (
+        "Cost per hour by role and for lines, of this plan and the simpler fleets.",
+        "本方案与更简单方案按角色和线路的每小时成本。",
+    ),
+    "chart.use": (
+        "Offered work over capacity of every pool and line; a queue has no end at 1.",
+        "各资源池和线路的负载与容量之比;达到 1 时排队无限增长。",
+    ),
+    "chart.hits": (
+        "Share of requests by hit rate at main decode; those below the threshold are relayed.",
+        "按主解码命中率的请求占比;低于阈值的请求经中继。",
+    ),
+    "chart.front": (
+        "Plans that no other plan beats on both cost and P90 TTFT.",
+        "在成本与 P90 TTFT 上均不劣于其他方案的方案集合。",
+    ),
+}
+
+
+class Labels:
+    """Words and sentences of one language.
+
+    Parameters
+    ----------
+    language : str
+        One of `LANGUAGES`.
+
+    Raises
+    ------
+    InputError
+        If there is no such language.
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        if language not in LANGUAGES:
+            raise InputError(
+                Issue(
+                    f"no reports in language {language!r}",
+                    path="--lang",
+                    help=f"one of {', '.join(LANGUAGES)}",
+                )
+            )
+        self.language = language
+        self._index = LANGUAGES.index(language)
+
+    def word(self, key: str, **values: object) -> str:
+        """Return the word of a key that this package chose."""
+        return WORDS[key][self._index].format(**values)
+
+    def name(self, key: str) -> str:
+        """Return the word of a key that came with a plan, or the key itself where none is known."""
+        return WORDS[key][self._index] if key in WORDS else key
+
+    def say(self, key: str, **values: object) -> str:
+        """Return a sentence with its values filled in."""
+        return SENTENCES[key][self._index].format(**values)

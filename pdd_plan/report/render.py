@@ -1,0 +1,217 @@
+"""One door to all formats: a plan or a comparison as text, or written to files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.fleet.plan import Plan
+from pdd_plan.report.blocks import View
+from pdd_plan.report.comparison import Comparison, comparison_tables, comparison_view
+from pdd_plan.report.csv_files import csv_long, csv_text
+from pdd_plan.report.tidy import Tidy, plan_tables
+from pdd_plan.report.view import plan_view
+
+FORMATS = ("console", "md", "csv", "json", "html")
+SUFFIXES = {"console": "txt", "md": "md", "csv": "csv", "json": "json", "html": "html"}
+OUTPUT_WIDTH = 100
+"""Columns of a console report that is written to a file."""
+
+
+def view_of(answer: Plan | Comparison, lang: str = "en") -> View:
+    """Return the view of a plan or of a comparison."""
+    if isinstance(answer, Comparison):
+        return comparison_view(answer, lang)
+    return plan_view(answer, lang)
+
+
+def render(
+    answer: Plan | Comparison,
+    format: str,  # noqa: A002  # the option's name
+    width: int | None = None,
+    lang: str = "en",
+    color: bool = False,
+) -> str:
+    """Return a report as text.
+
+    Parameters
+    ----------
+    answer : Plan or Comparison
+        What to report.
+    format : str
+        One of `FORMATS`. CSV is one long table here; `write` makes one file a table.
+    width : int or None
+        Columns of a console report; None asks the terminal.
+    lang : str
+        Language of labels and sentences; keys of CSV and JSON stay as they are.
+    color : bool
+        Whether a console report has ANSI styles.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If there is no such format or language.
+    """
+    if format == "json":
+        return _json(answer)
+    if format == "csv":
+        return csv_long(_tables(answer))
+    if format == "console":
+        from pdd_plan.report.console import render_console
+
+        return render_console(view_of(answer, lang), width, color)
+    if format == "md":
+        from pdd_plan.report.markdown import render_markdown
+
+        return render_markdown(view_of(answer, lang))
+    if format == "html":
+        from pdd_plan.report.html import render_html
+
+        return render_html(view_of(answer, lang))
+    raise InputError(
+        Issue(f"no report format {format!r}", path="--format", help=f"one of {', '.join(FORMATS)}")
+    )
+
+
+def _json(answer: Plan | Comparison) -> str:
+    if isinstance(answer, Plan):
+        return answer.to_json()
+    parts = [
+        {"name": name, "plan": plan.model_dump(mode="json")} for name, plan in answer.alternatives
+    ]
+    data = {"schema_version": 1, "command": answer.command, "alternatives": parts}
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _tables(answer: Plan | Comparison) -> tuple[Tidy, ...]:
+    return comparison_tables(answer) if isinstance(answer, Comparison) else plan_tables(answer)
+
+
+def write(
+    answer: Plan | Comparison,
+    format: str,  # noqa: A002  # the option's name
+    output: str | Path,
+    lang: str = "en",
+) -> tuple[Path, ...]:
+    """Write a report to a file, or a CSV report to a folder.
+
+    A file appears whole or not at all: it is written beside its place and then renamed.
+
+    Parameters
+    ----------
+    answer : Plan or Comparison
+        What to report.
+    format : str
+        One of `FORMATS`.
+    output : str or Path
+        A file; or a folder, which gets `plan.md` or `comparison.md`, say. CSV goes to a folder,
+        one file a table, unless the name ends in `.csv`, which takes one long table.
+    lang : str
+        Language of labels and sentences.
+
+    Returns
+    -------
+    tuple of Path
+        The files written.
+
+    Raises
+    ------
+    InputError
+        If there is no such format or language, or the place cannot be written to.
+    """
+    place = Path(output)
+    if format == "csv" and (place.is_dir() or place.suffix.lower() != ".csv"):
+        texts = {f"{table.name}.csv": csv_text(table) for table in _tables(answer)}
+        return _guarded(place, lambda: _write_folder(place, texts))
+    text = render(answer, format, OUTPUT_WIDTH, lang)
+    if place.is_dir():
+        stem = "comparison" if isinstance(answer, Comparison) else "plan"
+        place = place / f"{stem}.{SUFFIXES[format]}"
+    return _guarded(place, lambda: (write_text(place, text),))
+
+
+def _guarded(place: Path, action: Callable[[], tuple[Path, ...]]) -> tuple[Path, ...]:
+    try:
+        return action()
+    except OSError as error:
+        missing = not place.parent.is_dir()
+        reason = f"there is no folder {place.parent}" if missing else error.strerror or str(error)
+        mend = "create it first, or write elsewhere" if missing else "write elsewhere with --output"
+        raise InputError(
+            Issue(f"cannot write {place}: {reason}", path="--output", help=mend)
+        ) from error
+
+
+def write_text(place: Path, text: str) -> Path:
+    """Write a text whole or not at all; line ends stay as they are.
+
+    Parameters
+    ----------
+    place : Path
+        File to make or to replace. A link is followed; a device or pipe is written directly.
+    text : str
+        Its content, written as UTF-8.
+
+    Returns
+    -------
+    Path
+        The place.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; an earlier file is then still what it was.
+    """
+    target = place.resolve()
+    data = text.encode("utf-8")
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return place
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:64]}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.chmod(name, _mode(target))  # noqa: PTH101
+        os.replace(name, target)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return place
+
+
+def _mode(target: Path) -> int:
+    """Return the rights of the file that is replaced, or those that a new file gets."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _write_folder(place: Path, texts: dict[str, str]) -> tuple[Path, ...]:
+    """Write files into a folder; a new folder appears with all of them."""
+    if place.is_dir():
+        return tuple(write_text(place / name, text) for name, text in texts.items())
+    if place.exists():
+        raise FileExistsError(17, "it is a file; CSV needs a folder, or a name that ends in .csv")
+    made = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:64]}."))
+    try:
+        for name, text in texts.items():
+            write_text(made / name, text)
+        mask = os.umask(0)
+        os.umask(mask)
+        made.chmod(0o777 & ~mask)
+        made.rename(place)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return tuple(place / name for name in texts)

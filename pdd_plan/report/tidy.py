@@ -1,0 +1,196 @@
+"""Plan → tidy tables: one row an observation, raw numbers, the keys of the JSON plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pdd_plan.fleet.plan import Baseline, Percentiles, Plan, PlanLink, PlanModel, Pool
+
+Value = str | bool | int | float | None
+
+
+@dataclass(frozen=True)
+class Tidy:
+    """A table for other programs: a name, keys as headings, and raw values."""
+
+    name: str
+    keys: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
+    """Return every table of a plan; a table without rows keeps its headings."""
+    return (
+        _summary(plan),
+        _models("slo", plan.slo, _SLO),
+        _latency(plan),
+        _models("pools", plan.pools, _POOL),
+        _models("links", plan.links, _LINK),
+        _models("lanes", plan.lanes, ("from", "to", "share", "threshold")),
+        _baselines(plan),
+        _baseline_parts("baseline_pools", [(b.name, b.pools) for b in plan.baselines], _POOL),
+        _baseline_parts("baseline_links", [(b.name, b.links) for b in plan.baselines], _LINK),
+        _models("sensitivity", plan.sensitivity, _SENSITIVITY),
+        _models("binding", plan.binding, ("what", "value", "limit", "unit")),
+        _changes(plan),
+        _models("assumptions", plan.assumptions, _ASSUMPTION),
+        _models("rejected_shapes", plan.rejected_shapes, ("site", "chip", "shape", "reason")),
+        Tidy("warnings", ("warning",), tuple((text,) for text in plan.warnings)),
+        _distribution(plan),
+        _hit_rates(plan),
+        _models("front", plan.front, ("label", "usd_per_hour", "ttft_p90_s")),
+    )
+
+
+_SLO = ("metric", "percentile", "limit", "predicted", "met", "fraction_within", "period")
+_POOL = (
+    "site",
+    "role",
+    "chip",
+    "shape",
+    "engines",
+    "chips",
+    "utilization",
+    "bound_by",
+    "usd_per_hour",
+    "usd_per_chip_hour",
+    "chips_available",
+    "request_fraction",
+    "slots_per_engine",
+    "kv_memory_utilization",
+)
+_LINK = ("from", "to", "gbps", "max_gbps", "utilization", "usd_per_hour")
+_SENSITIVITY = ("change", "path", "value", "feasible", "usd_per_hour", "ttft_p90_s", "effect")
+_ASSUMPTION = ("path", "value", "unit", "source", "confidence")
+_PERCENTILES = ("p50", "p90", "p95", "p99", "mean")
+
+
+def _models(name: str, items: Iterable[PlanModel], keys: Sequence[str]) -> Tidy:
+    return Tidy(name, tuple(keys), tuple(_cells(item, keys) for item in items))
+
+
+def _cells(item: PlanModel, keys: Sequence[str]) -> tuple[Value, ...]:
+    values = item.model_dump()
+    return tuple(values[key] for key in keys)
+
+
+def _baseline_parts(
+    name: str,
+    parts: Sequence[tuple[str, Sequence[Pool] | Sequence[PlanLink]]],
+    keys: Sequence[str],
+) -> Tidy:
+    rows = tuple((owner, *_cells(item, keys)) for owner, items in parts for item in items)
+    return Tidy(name, ("baseline", *keys), rows)
+
+
+def _summary(plan: Plan) -> Tidy:
+    """One row a number: section, key, value."""
+    rows: list[tuple[Value, ...]] = [
+        ("plan", "schema_version", plan.schema_version),
+        ("plan", "tool_version", plan.tool_version),
+        ("plan", "scenario", plan.scenario.name),
+        ("plan", "sha256", plan.scenario.sha256),
+        ("plan", "command", plan.command),
+        ("plan", "status", plan.status),
+        ("plan", "architecture", plan.architecture),
+        ("plan", "currency", plan.currency),
+        ("plan", "model", plan.model),
+        ("plan", "precision", plan.precision),
+        ("plan", "bcr", plan.bcr),
+        ("plan", "bcr_reference", plan.bcr_reference),
+    ]
+    parts: tuple[tuple[str, PlanModel | None], ...] = (
+        ("cost", plan.cost),
+        ("demand", plan.demand),
+        ("goodput", plan.goodput),
+        ("routing", plan.routing),
+        ("handoff", plan.handoff),
+        ("workload", plan.workload),
+        ("certificate", plan.certificate),
+    )
+    for section, part in parts:
+        if part is not None:
+            values = part.model_dump().items()
+            rows += [(section, key, value) for key, value in values if not _nested(value)]
+    if plan.infeasibility is not None:
+        rows.append(("infeasibility", "reason", plan.infeasibility.reason))
+    return Tidy("summary", ("section", "key", "value"), tuple(rows))
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, dict | list | tuple)
+
+
+def _latency(plan: Plan) -> Tidy:
+    """One row a metric and plan; `this_plan` and the baselines under each other."""
+    owners = [("this_plan", plan.latency), *((b.name, b.latency) for b in plan.baselines)]
+    metrics = ("ttft_s", "ttft_direct_s", "ttft_relay_s", "tpot_s", "handoff_gap_s", "e2e_s")
+    rows = []
+    for owner, latency in owners:
+        for metric in metrics if latency is not None else ():
+            block: Percentiles | None = getattr(latency, metric)
+            if block is not None:
+                rows.append((owner, metric, *_cells(block, _PERCENTILES)))
+    return Tidy("latency", ("plan", "metric", *_PERCENTILES), tuple(rows))
+
+
+def _baselines(plan: Plan) -> Tidy:
+    cost = (
+        "usd_per_hour",
+        "chips_usd_per_hour",
+        "links_usd_per_hour",
+        "usd_per_million_output_tokens",
+        "usd_per_million_total_tokens",
+        "usd_per_million_output_tokens_at_goodput",
+        "usd_per_million_total_tokens_at_goodput",
+    )
+    made = ("requests_per_s", "output_tokens_per_s")
+    rows = []
+    items: tuple[Baseline | Plan, ...] = (*plan.baselines, plan)
+    for item in items:
+        name = "this_plan" if isinstance(item, Plan) else item.name
+        p = item.latency.ttft_s if item.latency is not None else None
+        rows.append(
+            (
+                name,
+                item.status,
+                *(_cells(item.cost, cost) if item.cost is not None else [None] * len(cost)),
+                *((p.p50, p.p90, p.p99) if p is not None else (None, None, None)),
+                *(_cells(item.goodput, made) if item.goodput is not None else (None, None)),
+                item.bcr,
+                None if isinstance(item, Plan) else item.reason,
+            )
+        )
+    times = ("ttft_p50_s", "ttft_p90_s", "ttft_p99_s")
+    load = ("goodput_requests_per_s", "goodput_output_tokens_per_s", "bcr", "reason")
+    return Tidy("baselines", ("baseline", "status", *cost, *times, *load), tuple(rows))
+
+
+def _changes(plan: Plan) -> Tidy:
+    changes = plan.infeasibility.smallest_changes if plan.infeasibility is not None else ()
+    return _models("smallest_changes", changes, ("change", "path", "value"))
+
+
+def _distribution(plan: Plan) -> Tidy:
+    keys = ("route", "time_s", "share_within")
+    curves = plan.ttft_distribution
+    if curves is None:
+        return Tidy("ttft_distribution", keys, ())
+    parts = (("all", curves.overall), ("direct", curves.direct), ("relay", curves.relay))
+    rows = [
+        (route, time, share)
+        for route, curve in parts
+        if curve is not None
+        for time, share in zip(curves.time_s, curve, strict=True)
+    ]
+    return Tidy("ttft_distribution", keys, tuple(rows))
+
+
+def _hit_rates(plan: Plan) -> Tidy:
+    keys = ("hit_rate_from", "hit_rate_to", "share")
+    if plan.workload is None or plan.workload.hit_rate is None:
+        return Tidy("hit_rates", keys, ())
+    bins = plan.workload.hit_rate
+    rows = zip(bins.edges[:-1], bins.edges[1:], bins.weights, strict=True)
+    return Tidy("hit_rates", keys, tuple(rows))
