@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
+
+from pdd_plan.workload.blocks import reorder_blocks
+from pdd_plan.workload.requests import RawTrace
 
 FloatArray = NDArray[np.float64]
 
@@ -173,3 +178,47 @@ def in_time_order(
     late = int(np.count_nonzero(np.diff(time_s) < 0))
     notes = (f"{name} was not in order ({late} steps back): rows were sorted",) if late else ()
     return sorted_s - sorted_s[0], order, notes
+
+
+def rescale_trace(trace: RawTrace, rate_per_s: float, seed: int = 0) -> RawTrace:
+    """Return a trace at another mean rate.
+
+    Recorded times are stretched or compressed as a whole, so a burst stays a burst at the new
+    time scale. Sessions of unpublished start keep their pace and get new, denser or sparser,
+    starts.
+
+    Parameters
+    ----------
+    trace : RawTrace
+        As read.
+    rate_per_s : float
+        Mean arrivals wanted [requests/s].
+    seed : int
+        Of the session starts.
+
+    Returns
+    -------
+    RawTrace
+    """
+    if trace.time_in_session_s is not None and trace.session is not None:
+        within, session = trace.time_in_session_s, trace.session
+        # The starts depend on the sessions' names only, not on the order of the requests.
+        arrival = draw_session_starts(within, session, rate_per_s, seed)
+        order = np.lexsort((within, session, arrival))
+        return replace(
+            trace,
+            arrival_s=arrival[order],
+            input_tokens=trace.input_tokens[order],
+            output_tokens=trace.output_tokens[order],
+            cached_tokens=None if trace.cached_tokens is None else trace.cached_tokens[order],
+            session=session[order],
+            time_in_session_s=within[order],
+            blocks=None if trace.blocks is None else reorder_blocks(trace.blocks, order),
+        )
+    own = mean_rate_per_s(trace.arrival_s)
+    if own is None:
+        return trace
+    factor = own / rate_per_s
+    return replace(
+        trace, arrival_s=trace.arrival_s * factor, stamp_step_s=trace.stamp_step_s * factor
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,3 +93,30 @@ def read_atoms_csv(path: str | Path) -> AtomsTable:
         ),
         tuple(line.lstrip("# ").rstrip() for line in comments),
     )
+
+
+def write_atoms_csv(atoms: Atoms, path: str | Path, provenance: Sequence[str] = ()) -> None:
+    """Write an atoms table, whole or not at all.
+
+    Parameters
+    ----------
+    atoms : Atoms
+        The request mix.
+    path : str or Path
+        File to write.
+    provenance : sequence of str
+        Lines that tell where the numbers come from; each becomes a comment.
+
+    Notes
+    -----
+    Numbers have ten significant digits, so that a table read back differs by rounding only.
+    """
+    file = Path(path)
+    columns = [getattr(atoms, name) for name in ATOMS_COLUMNS]
+    lines = [f"# {part}" for line in provenance for part in line.splitlines()]
+    lines.append(",".join(ATOMS_COLUMNS))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    lines.extend(",".join(f"{cell:.10g}" for cell in row) for row in rows)
+    draft = file.with_name(file.name + ".part")
+    draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    draft.replace(file)

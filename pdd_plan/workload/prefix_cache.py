@@ -303,6 +303,22 @@ def cached_tokens(
     return np.minimum(found.astype(np.float64), np.asarray(input_tokens, np.float64) - 1)
 
 
+def reused_block_share(profile: ReuseProfile) -> float:
+    """Return the share of prompt blocks that an unlimited cache holds.
+
+    Parameters
+    ----------
+    profile : ReuseProfile
+        From `reuse_profile`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    return float(profile.blocks.sum() / max(profile.request_blocks.sum(), 1))
+
+
 def hit_rate_curve(
     profile: ReuseProfile,
     input_tokens: ArrayLike,

@@ -55,6 +55,8 @@ class RawTrace:
         Name of the format read.
     path : str
         File, as the user gave it.
+    reused_block_share : float or None
+        Share of prompt blocks that an unlimited cache holds.
     stamp_step_s : float
         Resolution of the published time stamps [s]; 0 where they are exact.
     notes : tuple of str
@@ -70,6 +72,7 @@ class RawTrace:
     blocks: BlockRuns | None = field(default=None, repr=False)
     format: str = ""
     path: str = ""
+    reused_block_share: float | None = None
     stamp_step_s: float = 0.0
     notes: tuple[str, ...] = ()
 

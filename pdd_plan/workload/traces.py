@@ -29,7 +29,7 @@ from pdd_plan.workload.columns import (
     to_numbers,
 )
 from pdd_plan.workload.files import RowProblems, read_text
-from pdd_plan.workload.prefix_cache import cached_tokens, reuse_profile
+from pdd_plan.workload.prefix_cache import cached_tokens, reuse_profile, reused_block_share
 from pdd_plan.workload.requests import RawTrace
 
 FloatArray = NDArray[np.float64]
@@ -181,13 +181,14 @@ def _read_mooncake(text: str, file: str, seed: int) -> RawTrace:
             f"time stamps come in steps of {step:g} s: requests are spread evenly at random "
             f"over their step (seed {seed})",
         )
-    cached = cached_tokens(reuse_profile(blocks, depths=False), length[order])
+    profile = reuse_profile(blocks, depths=False)
     return RawTrace(
         arrival_s=spread_stamps(seconds, step, seed) - seconds[0] if step else seconds,
         input_tokens=length[order],
         output_tokens=output[order],
-        cached_tokens=cached,
+        cached_tokens=cached_tokens(profile, length[order]),
         blocks=blocks,
+        reused_block_share=reused_block_share(profile),
         stamp_step_s=step,
         notes=notes,
     )
@@ -209,7 +210,8 @@ def _read_claude_code(text: str, file: str, seed: int) -> RawTrace:
     order = np.lexsort((np.arange(within.size), within, name))
     name, within, length, output = name[order], within[order], length[order], output[order]
     blocks = reorder_blocks(blocks, order)
-    cached = cached_tokens(reuse_profile(blocks, space=name, depths=False), length)
+    profile = reuse_profile(blocks, space=name, depths=False)
+    cached = cached_tokens(profile, length)
     arrival = draw_session_starts(within, name, 1.0, seed)
     by_time = np.argsort(arrival, kind="stable")
     return RawTrace(
@@ -220,6 +222,7 @@ def _read_claude_code(text: str, file: str, seed: int) -> RawTrace:
         session=name[by_time],
         time_in_session_s=within[by_time],
         blocks=reorder_blocks(blocks, by_time),
+        reused_block_share=reused_block_share(profile),
         notes=(f"session starts are not published: drawn at random (seed {seed})",),
     )
 

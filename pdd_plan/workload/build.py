@@ -1,0 +1,257 @@
+"""From a scenario's workload section to atoms and arrivals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.workload.arrivals import index_of_dispersion, mean_rate_per_s, rescale_trace
+from pdd_plan.workload.atoms import Atoms, Workload, summarize
+from pdd_plan.workload.atoms_table import read_atoms_csv
+from pdd_plan.workload.compress import compress, compression_error
+from pdd_plan.workload.given import hit_distribution, token_distribution
+from pdd_plan.workload.mixture import RequestType, mixture_atoms
+from pdd_plan.workload.requests import RawTrace
+from pdd_plan.workload.trace_mix import trace_atoms, with_hit_rates
+from pdd_plan.workload.traces import read_trace
+
+if TYPE_CHECKING:
+    from pdd_plan.scenario.schema import Scenario
+
+MEAN_TOLERANCE = 1e-3
+"""Relative error of a work term above which compression is warned about."""
+
+FEW_REQUESTS = 1000
+"""Requests below which a P99 rests on fewer than ten of them, which is warned about."""
+
+
+def build_workload(scenario: Scenario) -> Workload:
+    """Return the request mix and the arrivals that a scenario describes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As loaded; paths are relative to its file.
+
+    Returns
+    -------
+    Workload
+        With ``arrival_rate_per_s`` 0 where none is given and none is needed (objective goodput).
+
+    Raises
+    ------
+    InputError
+        With the place in the scenario or the trace.
+    """
+    section = scenario.workload
+    if section.trace is not None and section.trace.format == "atoms":
+        return _from_table(scenario)
+    if section.trace is not None:
+        return _from_trace(scenario)
+    if section.mixture is not None:
+        types = [
+            RequestType(
+                part.share,
+                token_distribution(part.input_tokens),
+                token_distribution(part.output_tokens),
+                hit_distribution(part.hit_rate),
+                part.hit_length_correlation,
+            )
+            for part in section.mixture
+        ]
+        atoms = mixture_atoms(types, section.max_atoms, section.decode_hit_fraction)
+        return _given(scenario, atoms, "mixture of distributions", ("workload.mixture",))
+    classes = section.classes or ()
+    length = np.array([kind.input_tokens for kind in classes])
+    prefill = np.array([kind.cached_tokens for kind in classes])
+    decode = np.array(
+        [
+            kind.cached_tokens * section.decode_hit_fraction
+            if kind.cached_decode_tokens is None
+            else kind.cached_decode_tokens
+            for kind in classes
+        ]
+    )
+    atoms = Atoms.from_columns(
+        length,
+        np.minimum(prefill, length - 1),
+        [kind.output_tokens for kind in classes],
+        [kind.share for kind in classes],
+        np.minimum(decode, length - 1),
+    )
+    source = f"{len(classes)} request class{'es' if len(classes) > 1 else ''}"
+    return _given(scenario, atoms, source, ("workload.classes",))
+
+
+def _from_trace(scenario: Scenario) -> Workload:
+    section = scenario.workload
+    spec = section.trace
+    assert spec is not None
+    trace = read_trace(_resolve(scenario, spec.path), spec.format, seed=spec.seed)
+    trace_rate = mean_rate_per_s(trace.arrival_s)
+    if trace.time_in_session_s is not None:
+        trace_rate = None
+    rate = section.rate_per_s or trace_rate
+    if rate is None and scenario.objective != "goodput":
+        reason = "session starts are not published" if trace.session is not None else "no span"
+        raise _problem(
+            scenario,
+            "workload.trace",
+            f"the trace has no arrival rate of its own ({reason})",
+            "add a rate to the workload, such as rate: 10 req/s",
+        )
+    if rate is not None:
+        trace = rescale_trace(trace, rate, spec.seed)
+    provenance = [f"{spec.format} trace {spec.path}, {len(trace)} requests"]
+    warnings = list(trace.notes)
+    if trace.cached_tokens is None:
+        if spec.hit_rate is None:
+            raise _problem(
+                scenario,
+                "workload.trace.hit_rate",
+                f"the trace {spec.path} does not record cached prefixes",
+                "add hit_rate to the trace, such as hit_rate: {distribution: skew, share: 75 %, "
+                "at_least: 95 %, mean: 90 %}, or hit_rate: 0 for none",
+            )
+        requests, trace = with_hit_rates(
+            trace, hit_distribution(spec.hit_rate), section.max_atoms, spec.seed
+        )
+        provenance.append("hit rates as the scenario gives them, independent of the lengths")
+    elif spec.hit_rate is not None:
+        raise _problem(
+            scenario,
+            "workload.trace.hit_rate",
+            f"the trace {spec.path} records cached prefixes of its own",
+            "remove hit_rate",
+        )
+    else:
+        requests = trace_atoms(trace)
+        provenance.append(_hit_provenance(trace))
+    empty = int(np.count_nonzero(trace.output_tokens < 1))
+    if empty:
+        warnings.append(f"{empty} requests generated nothing: planned as one token each")
+    if len(trace) < FEW_REQUESTS:
+        warnings.append(f"only {len(trace)} requests: high percentiles rest on few of them")
+    requests = _at_decode(requests, section.decode_hit_fraction)
+    atoms = compress(requests, section.max_atoms)
+    error = compression_error(requests, atoms).worst_mean
+    if error > MEAN_TOLERANCE:
+        warnings.append(
+            f"{len(atoms)} atoms miss a work term of the trace by {error:.1%}: raise max_atoms"
+        )
+    scv, scv_source = _burstiness(scenario, trace)
+    summary = summarize(
+        requests,
+        arrival_rate_per_s=rate or 0.0,
+        arrival_scv=scv,
+        arrival_scv_source=scv_source,
+        compressed_atoms=len(atoms),
+        requests=len(trace),
+        span_s=trace.span_s,
+        trace_rate_per_s=trace_rate,
+        blocks_reused_share=trace.reused_block_share,
+        provenance=tuple(provenance),
+        warnings=tuple(warnings),
+    )
+    source = f"{spec.format} trace {spec.path}"
+    return Workload(atoms, rate or 0.0, scv, summary, source, raw=trace)
+
+
+def _from_table(scenario: Scenario) -> Workload:
+    section = scenario.workload
+    spec = section.trace
+    assert spec is not None
+    if spec.hit_rate is not None:
+        raise _problem(
+            scenario,
+            "workload.trace.hit_rate",
+            f"the atoms table {spec.path} has cached prefixes of its own",
+            "remove hit_rate",
+        )
+    table = read_atoms_csv(_resolve(scenario, spec.path))
+    atoms = _at_decode(table.atoms, section.decode_hit_fraction)
+    provenance = (f"atoms table {spec.path}", *table.provenance)
+    return _given(
+        scenario, compress(atoms, section.max_atoms), f"atoms table {spec.path}", provenance, atoms
+    )
+
+
+def _given(
+    scenario: Scenario,
+    atoms: Atoms,
+    source: str,
+    provenance: tuple[str, ...],
+    full: Atoms | None = None,
+) -> Workload:
+    """Return the workload of atoms that come without arrivals."""
+    section = scenario.workload
+    rate = section.rate_per_s
+    if rate is None and scenario.objective != "goodput":
+        raise _problem(
+            scenario,
+            "workload",
+            "the workload has no arrival rate",
+            "add a rate, such as rate: 10 req/s",
+        )
+    scv, scv_source = section.arrival_scv, "scenario"
+    if scv is None:
+        scv, scv_source = 1.0, "Poisson arrivals assumed"
+    summary = summarize(
+        atoms if full is None else full,
+        arrival_rate_per_s=rate or 0.0,
+        arrival_scv=scv,
+        arrival_scv_source=scv_source,
+        compressed_atoms=len(atoms),
+        provenance=provenance,
+    )
+    return Workload(atoms, rate or 0.0, scv, summary, source)
+
+
+def _at_decode(atoms: Atoms, fraction: float) -> Atoms:
+    if fraction == 1.0:
+        return atoms
+    return replace(atoms, cached_decode_tokens=atoms.cached_decode_tokens * fraction)
+
+
+def _burstiness(scenario: Scenario, trace: RawTrace) -> tuple[float, str]:
+    """Return the burstiness of a trace at the time scale of its service levels."""
+    given = scenario.workload.arrival_scv
+    if given is not None:
+        return given, "scenario"
+    limits = [limit.limit_s for limit in scenario.slo.limits if limit.metric == "ttft"]
+    if not limits:
+        return 1.0, "Poisson arrivals assumed: no limit on TTFT gives a time scale"
+    window = max(limits)
+    try:
+        value = index_of_dispersion(trace.arrival_s, window)
+    except ValueError:
+        return (
+            1.0,
+            f"Poisson arrivals assumed: the trace is shorter than two windows of {window:g} s",
+        )
+    return value, f"dispersion of arrivals in windows of {window:g} s, the longest limit on TTFT"
+
+
+def _hit_provenance(trace: RawTrace) -> str:
+    if trace.blocks is None:
+        return "cached tokens as the trace records them"
+    where = "in the session" if trace.session is not None else "in the trace"
+    size = trace.blocks.block_tokens
+    return (
+        f"cached tokens: longest prefix of whole {size}-token blocks seen earlier {where} "
+        "(unlimited cache, an upper bound)"
+    )
+
+
+def _resolve(scenario: Scenario, path: str) -> Path:
+    file = scenario.source.file
+    return Path(file).parent / path if file else Path(path)
+
+
+def _problem(scenario: Scenario, path: str, message: str, mend: str) -> InputError:
+    source = scenario.source
+    return InputError(Issue(message, path, source.file, source.line_of(path), mend))

@@ -1,0 +1,199 @@
+"""What requests are routed by, and the thresholds worth trying.
+
+A request goes straight from prefill to main decode, or through the relay. With the property
+
+- ``hit_rate``: direct if and only if the hit rate at main decode is at least the threshold;
+  0 never relays, 1 always does;
+- ``uncached_tokens`` (what prefill computes) and ``transfer_bytes`` (KV that the line carries):
+  direct if and only if the value is at most the threshold; infinity never relays, 0 always does.
+
+Thresholds are ordered from "never relay" to "always relay" throughout, so the relayed sets grow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pdd_plan.workload.atoms import Atoms
+
+FloatArray = NDArray[np.float64]
+RoutingBy = Literal["hit_rate", "uncached_tokens", "transfer_bytes"]
+
+
+def routing_values(
+    atoms: Atoms,
+    by: RoutingBy,
+    *,
+    kv_bytes_per_token: float | None = None,
+    kv_bytes_fixed: float = 0.0,
+) -> FloatArray:
+    """Return what each atom is routed by.
+
+    Parameters
+    ----------
+    atoms : Atoms
+        The request mix.
+    by : {"hit_rate", "uncached_tokens", "transfer_bytes"}
+        Property that routes.
+    kv_bytes_per_token, kv_bytes_fixed : float
+        KV cache of a token, and per request [bytes]; the first is needed by ``transfer_bytes``.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Hit rate [1], tokens, or bytes.
+
+    Raises
+    ------
+    ValueError
+        If `by` is unknown or ``transfer_bytes`` lacks the bytes of a token.
+    """
+    if by == "hit_rate":
+        return atoms.hit_fraction
+    if by == "uncached_tokens":
+        return atoms.uncached_tokens
+    if by == "transfer_bytes":
+        if kv_bytes_per_token is None:
+            raise ValueError("transfer_bytes needs kv_bytes_per_token")
+        return atoms.missing_tokens * kv_bytes_per_token + kv_bytes_fixed
+    raise ValueError(f"unknown routing property {by!r}")
+
+
+def never_relay(by: RoutingBy) -> float:
+    """Return the threshold at which no request is relayed: 0 for hit rates, else infinity."""
+    return 0.0 if by == "hit_rate" else math.inf
+
+
+def always_relay(by: RoutingBy) -> float:
+    """Return the threshold at which every request is relayed: 1 for hit rates, else 0."""
+    return 1.0 if by == "hit_rate" else 0.0
+
+
+def relayed(values: ArrayLike, by: RoutingBy, threshold: float) -> NDArray[np.bool_]:
+    """Tell which requests go through the relay.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        From `routing_values`.
+    by : {"hit_rate", "uncached_tokens", "transfer_bytes"}
+        Property that routes.
+    threshold : float
+        In the unit of `values`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    value = np.asarray(values, dtype=np.float64)
+    if threshold == always_relay(by):
+        return np.ones(value.shape, dtype=bool)
+    return value < threshold if by == "hit_rate" else value > threshold
+
+
+def relay_from(values: ArrayLike, by: RoutingBy, thresholds: ArrayLike) -> NDArray[np.int64]:
+    """Return the first threshold at which each request goes through the relay.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        From `routing_values`.
+    by : {"hit_rate", "uncached_tokens", "transfer_bytes"}
+        Property that routes.
+    thresholds : array_like, shape (m,)
+        From "never relay" to "always relay": ascending for hit rates, else descending.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Index into `thresholds`; m where the request is never relayed.
+
+    Raises
+    ------
+    ValueError
+        If the thresholds are in another order.
+    """
+    levels = np.asarray(thresholds, dtype=np.float64)
+    rising = levels if by == "hit_rate" else -levels
+    if np.any(rising[1:] < rising[:-1]):
+        raise ValueError("thresholds must go from never relay to always relay")
+    masks = np.stack([relayed(values, by, level) for level in levels.tolist()])
+    return np.where(masks.any(axis=0), masks.argmax(axis=0), levels.size).astype(np.int64)
+
+
+def threshold_candidates(
+    atoms: Atoms,
+    by: RoutingBy = "hit_rate",
+    max_thresholds: int = 20,
+    *,
+    kv_bytes_per_token: float | None = None,
+    kv_bytes_fixed: float = 0.0,
+) -> FloatArray:
+    """Return the thresholds worth trying, from "never relay" to "always relay".
+
+    Between the two ends lie cuts between neighboring atoms, at even steps of the average of two
+    shares: of requests, and of the tokens that the line carries. Every cut is given by the
+    number of fewest digits that makes it.
+
+    Parameters
+    ----------
+    atoms : Atoms
+        The request mix.
+    by : {"hit_rate", "uncached_tokens", "transfer_bytes"}
+        Property that routes.
+    max_thresholds : int
+        Most thresholds to return, at least 1; 1 gives "never relay" alone.
+    kv_bytes_per_token, kv_bytes_fixed
+        As in `routing_values`.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        0 … 1 for hit rates, infinity … 0 for tokens [tokens] and bytes [bytes].
+
+    Raises
+    ------
+    ValueError
+        If `max_thresholds` is below 1, or as `routing_values`.
+    """
+    if max_thresholds < 1:
+        raise ValueError(f"max_thresholds must be at least 1, got {max_thresholds}")
+    values = routing_values(
+        atoms, by, kv_bytes_per_token=kv_bytes_per_token, kv_bytes_fixed=kv_bytes_fixed
+    )
+    ends = [never_relay(by), always_relay(by)][:max_thresholds]
+    # Ascending in "relayed first": low hit rates, or large values.
+    rank = values if by == "hit_rate" else -values
+    distinct, index = np.unique(rank, return_inverse=True)
+    carried = atoms.weight * atoms.missing_tokens
+    share = np.bincount(index, weights=atoms.weight)
+    load = np.bincount(index, weights=carried / max(float(carried.sum()), 1e-300))
+    relayed_share = np.cumsum((share + load) / 2)[:-1]
+    cuts = np.arange(1, distinct.size)
+    wanted = max(max_thresholds - 2, 0)
+    if cuts.size > wanted:
+        goal = (np.arange(wanted) + 1) / (wanted + 1) * (relayed_share[-1])
+        after = np.clip(np.searchsorted(relayed_share, goal), 0, cuts.size - 1)
+        before = np.maximum(after - 1, 0)
+        nearer = np.where(goal - relayed_share[before] < relayed_share[after] - goal, before, after)
+        cuts = cuts[np.unique(nearer)]
+    if by == "hit_rate":
+        inner = [-_simplest(-distinct[k], -distinct[k - 1]) for k in cuts.tolist()]
+    else:
+        inner = [_simplest(-distinct[k], -distinct[k - 1]) for k in cuts.tolist()]
+    return np.array(ends[:1] + [level for level in inner if level not in ends] + ends[1:])
+
+
+def _simplest(low: float, high: float) -> float:
+    """Return the number of fewest digits in [low, high), the lowest of them."""
+    scale = max(abs(low), abs(high))
+    exponent = math.floor(math.log10(scale)) if scale > 0 else 0
+    for digits in range(exponent, exponent - 16, -1):
+        candidate = round(math.ceil(low / 10.0**digits - 1e-9) * 10.0**digits, max(-digits, 0))
+        if low <= candidate < high:
+            return candidate
+    return low

@@ -1,0 +1,78 @@
+"""The requests of a trace as a request mix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pdd_plan.workload.atoms import Atoms
+from pdd_plan.workload.compress import compress
+from pdd_plan.workload.distributions import Distribution, quadrature
+from pdd_plan.workload.requests import RawTrace
+
+_HIT_BINS = 16
+
+
+def with_hit_rates(
+    trace: RawTrace, hit_rate: Distribution, max_atoms: int, seed: int = 0
+) -> tuple[Atoms, RawTrace]:
+    """Give hit rates to a trace that records none, independent of its lengths.
+
+    Parameters
+    ----------
+    trace : RawTrace
+        Without cached tokens.
+    hit_rate : Distribution
+        On [0, 1].
+    max_atoms : int
+        Length pairs are compressed to so many before they meet the hit rates.
+    seed : int
+        Which request of the replay gets which hit rate.
+
+    Returns
+    -------
+    atoms : Atoms
+        Every length pair with every point of the hit rates, no random numbers.
+    trace : RawTrace
+        With one hit rate a request, whole tokens, evenly drawn over its quantiles.
+    """
+    length, output = trace.input_tokens, np.maximum(trace.output_tokens, 1)
+    pairs = compress(Atoms.from_columns(length, np.zeros(length.size), output), max_atoms)
+    hit, hit_weight = quadrature(hit_rate, _HIT_BINS)
+    atom_length = np.repeat(pairs.input_tokens, hit.size)
+    atoms = Atoms.from_columns(
+        atom_length,
+        np.minimum(np.tile(hit, len(pairs)) * atom_length, atom_length - 1),
+        np.repeat(pairs.output_tokens, hit.size),
+        np.outer(pairs.weight, hit_weight).ravel(),
+    )
+    count = length.size
+    rank = np.random.default_rng(seed).permutation(count)
+    drawn = np.floor(hit_rate.quantile((rank + 0.5) / count) * length)
+    return atoms, replace(trace, cached_tokens=np.minimum(drawn, length - 1))
+
+
+def trace_atoms(trace: RawTrace) -> Atoms:
+    """Return every request of a trace as an atom, hits alike at both ends.
+
+    Parameters
+    ----------
+    trace : RawTrace
+        With cached tokens.
+
+    Returns
+    -------
+    Atoms
+        Requests without output count as one token.
+
+    Raises
+    ------
+    ValueError
+        If the trace records no cached tokens.
+    """
+    if trace.cached_tokens is None:
+        raise ValueError("the trace records no cached tokens")
+    return Atoms.from_columns(
+        trace.input_tokens, trace.cached_tokens, np.maximum(trace.output_tokens, 1)
+    )
