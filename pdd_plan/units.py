@@ -94,7 +94,6 @@ _TOKENS = {
     if p or word
 }
 _FLOP_RATE = _scaled(("FLOP/s", "FLOPS", "FLOPs", "OP/s", "OPS"), 1.0, _DECIMAL)
-_PARAMS = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
 
 DIMENSIONS: Mapping[str, Dimension] = {
     d.name: d
@@ -149,8 +148,14 @@ DIMENSIONS: Mapping[str, Dimension] = {
             ("FLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"), "989 TFLOP/s",
         ),
         Dimension(
+            "flop", "a number of operations", "flop",
+            _scaled(("FLOP", "flop", "OP"), 1.0, _DECIMAL),
+            ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"), "81920 FLOP",
+        ),
+        Dimension(
             "parameters", "a number of parameters", "parameters",
-            {k: v for k, v in _PARAMS.items() if k}, ("", "M", "B", "T"), "671 B",
+            {"k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12, "parameters": 1.0},
+            ("parameters", "M", "B", "T"), "671 B",
         ),
         Dimension("price", "a price per hour", "currency/h", {}, ("/h",), "3.8 USD/h", money=True),
         Dimension(

@@ -36,16 +36,16 @@ def check_shares(shares: Iterable[float], key: str) -> None:
 class ConstantTokens(Section):
     """Always the same length; the form of a bare quantity."""
 
-    distribution: Literal["constant"] = Field(description="Names the kind.")
-    value: PositiveTokens = Field(description="The length.")
+    distribution: Literal["constant"] = Field(description="Names the kind.", examples=["constant"])
+    value: PositiveTokens = Field(description="The length.", examples=["64k tokens"])
 
 
 class RangeTokens(Section):
     """Lengths in an interval: even, or as even as a given mean allows."""
 
-    distribution: Literal["range"] = Field(description="Names the kind.")
-    min: PositiveTokens = Field(description="Least length.")
-    max: PositiveTokens = Field(description="Greatest length.")
+    distribution: Literal["range"] = Field(description="Names the kind.", examples=["range"])
+    min: PositiveTokens = Field(description="Least length.", examples=["1k tokens"])
+    max: PositiveTokens = Field(description="Greatest length.", examples=["128k tokens"])
     mean: PositiveTokens | None = Field(
         default=None, description="Mean length, between `min` and `max`; none: the middle."
     )
@@ -59,10 +59,14 @@ class RangeTokens(Section):
 class LogNormalTokens(Section):
     """Log-normal lengths, conditioned on an interval (not clipped to it)."""
 
-    distribution: Literal["lognormal"] = Field(description="Names the kind.")
-    median: PositiveTokens = Field(description="Median before truncation, exp(mu).")
+    distribution: Literal["lognormal"] = Field(
+        description="Names the kind.", examples=["lognormal"]
+    )
+    median: PositiveTokens = Field(
+        description="Median before truncation, exp(mu).", examples=["20k tokens"]
+    )
     sigma: Annotated[float, Quantity("factor", "1", gt=0, le=5)] = Field(
-        description="Standard deviation of the natural logarithm."
+        description="Standard deviation of the natural logarithm.", examples=["1.0"]
     )
     min: PositiveTokens = Field(default=1.0, description="Shortest length.")
     max: PositiveTokens | None = Field(default=None, description="Longest length; none: no limit.")
@@ -94,9 +98,14 @@ class TokensBin(Section):
 class HistogramTokens(Section):
     """Lengths given by bins."""
 
-    distribution: Literal["histogram"] = Field(description="Names the kind.")
+    distribution: Literal["histogram"] = Field(
+        description="Names the kind.", examples=["histogram"]
+    )
     bins: tuple[TokensBin, ...] = Field(
-        strict=False, min_length=1, description="Bins in ascending order; shares sum to 1."
+        strict=False,
+        min_length=1,
+        description="Bins in ascending order; shares sum to 1.",
+        examples=["[{min: 1, max: 2, share: 1}]"],
     )
 
     @model_validator(mode="after")
@@ -108,16 +117,16 @@ class HistogramTokens(Section):
 class ConstantShare(Section):
     """Always the same hit rate; the form of a bare number."""
 
-    distribution: Literal["constant"] = Field(description="Names the kind.")
-    value: Share = Field(description="The hit rate.")
+    distribution: Literal["constant"] = Field(description="Names the kind.", examples=["constant"])
+    value: Share = Field(description="The hit rate.", examples=["90 %"])
 
 
 class RangeShare(Section):
     """Hit rates in an interval: even, or as even as a given mean allows."""
 
-    distribution: Literal["range"] = Field(description="Names the kind.")
-    min: Share = Field(description="Least hit rate.")
-    max: Share = Field(description="Greatest hit rate.")
+    distribution: Literal["range"] = Field(description="Names the kind.", examples=["range"])
+    min: Share = Field(description="Least hit rate.", examples=["0 %"])
+    max: Share = Field(description="Greatest hit rate.", examples=["99 %"])
     mean: Share | None = Field(
         default=None, description="Mean, between `min` and `max`; none: the middle."
     )
@@ -131,10 +140,12 @@ class RangeShare(Section):
 class SkewShare(Section):
     """Skewed hit rates as they are published: a share of requests lies at or above a value."""
 
-    distribution: Literal["skew"] = Field(description="Names the kind.")
-    share: OpenShare = Field(description="Share of requests at or above `at_least`.")
-    at_least: OpenShare = Field(description="Hit rate that this share reaches.")
-    mean: OpenShare = Field(description="Mean hit rate over all requests.")
+    distribution: Literal["skew"] = Field(description="Names the kind.", examples=["skew"])
+    share: OpenShare = Field(
+        description="Share of requests at or above `at_least`.", examples=["75 %"]
+    )
+    at_least: OpenShare = Field(description="Hit rate that this share reaches.", examples=["95 %"])
+    mean: OpenShare = Field(description="Mean hit rate over all requests.", examples=["90 %"])
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -166,9 +177,14 @@ class ShareBin(Section):
 class HistogramShare(Section):
     """Hit rates given by bins."""
 
-    distribution: Literal["histogram"] = Field(description="Names the kind.")
+    distribution: Literal["histogram"] = Field(
+        description="Names the kind.", examples=["histogram"]
+    )
     bins: tuple[ShareBin, ...] = Field(
-        strict=False, min_length=1, description="Bins in ascending order; shares sum to 1."
+        strict=False,
+        min_length=1,
+        description="Bins in ascending order; shares sum to 1.",
+        examples=["[{min: 1, max: 2, share: 1}]"],
     )
 
     @model_validator(mode="after")

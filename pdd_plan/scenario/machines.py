@@ -16,7 +16,6 @@ from pdd_plan.scenario.quantity import (
     PositiveTokens,
     Quantity,
     Section,
-    Tokens,
     problem,
 )
 
@@ -28,7 +27,7 @@ Framework = Literal["vllm", "sglang", "trtllm"]
 class Precision(Section):
     """Number formats of weights and KV cache."""
 
-    weights: WeightFormat = Field(description="Format of the weights.")
+    weights: WeightFormat = Field(description="Format of the weights.", examples=["fp8"])
     experts: WeightFormat | None = Field(
         default=None, description="Format of routed experts; none: as `weights`."
     )
@@ -39,12 +38,16 @@ class PrefillTable(Section):
     """Measured prefill times of one engine; interpolated between the points."""
 
     tokens: tuple[PositiveTokens, ...] = Field(
-        strict=False, min_length=1, description="Uncached tokens, ascending."
+        strict=False,
+        min_length=1,
+        description="Uncached tokens, ascending.",
+        examples=["[1000, 8000]"],
     )
     time_s: tuple[PositiveSeconds, ...] = Field(
         alias="time",
         strict=False,
         description="Time of the prefill of one request, one for each entry of `tokens`.",
+        examples=["[0.44 s, 0.72 s]"],
     )
 
     @model_validator(mode="after")
@@ -59,16 +62,24 @@ class DecodeTable(Section):
     """Measured decode steps of one engine; interpolated between the points."""
 
     batch: tuple[Annotated[float, Quantity("factor", "1", ge=1, le=1e6)], ...] = Field(
-        strict=False, min_length=1, description="Requests on the engine, ascending."
+        strict=False,
+        min_length=1,
+        description="Requests on the engine, ascending.",
+        examples=["[1, 32]"],
     )
     context_tokens: tuple[PositiveTokens, ...] = Field(
-        alias="context", strict=False, min_length=1, description="Context lengths, ascending."
+        alias="context",
+        strict=False,
+        min_length=1,
+        description="Context lengths, ascending.",
+        examples=["[1000, 64000]"],
     )
     step_s: tuple[Annotated[tuple[PositiveSeconds, ...], Field(strict=False)], ...] = Field(
         alias="time",
         strict=False,
         description="Time of one step: a row for each entry of `batch`, in it one value for each "
         "entry of `context`.",
+        examples=["[[20 ms, 22 ms], [30 ms, 45 ms]]"],
     )
 
     @model_validator(mode="after")
@@ -169,7 +180,9 @@ class EngineSpec(Section):
     """One engine shape to consider: a model replica over some chips."""
 
     name: str = Field(default="", description="Label for reports; none: from the parallelism.")
-    chip: str = Field(min_length=1, description="Chip, as named under `sites.<site>.chips`.")
+    chip: str = Field(
+        min_length=1, description="Chip, as named under `sites.<site>.chips`.", examples=["h200"]
+    )
     roles: frozenset[Role] | None = Field(
         default=None, strict=False, min_length=1, description="Roles it may take; none: every role."
     )
@@ -179,7 +192,7 @@ class EngineSpec(Section):
         min_length=1,
         description="Sites it may stand at; none: every site with the chip.",
     )
-    chips: int = Field(ge=1, le=4096, description="Chips of one engine.")
+    chips: int = Field(ge=1, le=4096, description="Chips of one engine.", examples=[8])
     tensor_parallel: int | None = Field(
         default=None,
         ge=1,
@@ -246,32 +259,3 @@ class EngineSpec(Section):
 
 def _divisor(number: int, near: int) -> int:
     return max(d for d in range(1, min(near, number) + 1) if number % d == 0)
-
-
-class ModelNumbers(Section):
-    """A model by its numbers, for architectures that the catalog does not know."""
-
-    name: str = Field(min_length=1, description="Label for reports.")
-    total_params: Annotated[float, Quantity("parameters", "1", gt=0, le=1e15)] = Field(
-        description="Parameters in all."
-    )
-    active_params: Annotated[float, Quantity("parameters", "1", gt=0, le=1e15)] = Field(
-        description="Parameters used for one token; equal to `total_params` for dense models."
-    )
-    layers: int = Field(ge=1, le=10_000, description="Layers.")
-    hidden_size: int = Field(ge=1, le=1_000_000, description="Width of the hidden state.")
-    attention_heads: int = Field(ge=1, le=100_000, description="Query heads in a layer.")
-    head_size: int = Field(ge=1, le=100_000, description="Width of one head.")
-    kv_bytes_per_token: Annotated[float, Quantity("bytes_per_token", "B/token", ge=0, le=1e9)] = (
-        Field(description="KV cache of one token over all layers, in the precision used.")
-    )
-    kv_bytes_fixed: Annotated[float, Quantity("bytes", "B", ge=0, le=1e12)] = Field(
-        default=0.0, description="Constant state of one request (windows, linear attention)."
-    )
-    attention_window: Tokens | None = Field(
-        default=None, description="Tokens that attention spans at most; none: all."
-    )
-    routed_experts: int = Field(
-        default=0, ge=0, le=100_000, description="Routed experts; 0: dense."
-    )
-    active_experts: int = Field(default=0, ge=0, le=100_000, description="Experts used per token.")

@@ -13,6 +13,7 @@ from pdd_plan.scenario.quantity import (
     Memory,
     Microseconds,
     Milliseconds,
+    Name,
     PositiveShare,
     Quantity,
     Section,
@@ -27,11 +28,14 @@ MAX_LEVELS = 1000
 class ChipOffer(Section):
     """Chips of one type at a site: a catalog chip, or one described here."""
 
-    available: int = Field(ge=0, le=10_000_000, description="Chips that may be used.")
+    available: int = Field(
+        ge=0, le=10_000_000, description="Chips that may be used.", examples=[128]
+    )
     usd_per_chip_hour: HourlyPrice = Field(
         alias="price",
         description="Price of one chip in use; may come from the top-level `prices` instead. Never "
         "defaulted.",
+        examples=["3.8 USD/h"],
     )
     profile: str | None = Field(
         default=None,
@@ -107,10 +111,12 @@ class Site(Section):
         min_length=1,
         description="What its engines may do: `prefill`, `relay` (decode while the KV cache is "
         "under way), `decode` (main decode).",
+        examples=["[prefill, relay]"],
     )
-    chips: dict[str, ChipOffer] = Field(
+    chips: dict[Name, ChipOffer] = Field(
         min_length=1,
         description="Chips by name: a catalog name, or any name with `profile` or `relative_to`.",
+        examples=["{h200: {available: 128, price: 3.8 USD/h}}"],
     )
     rdma: Rdma = Field(default_factory=Rdma, description="Network inside the site.")
     power_w: Annotated[float, Quantity("power", "kW", gt=0, le=1e7)] | None = Field(
@@ -121,8 +127,12 @@ class Site(Section):
 class Bandwidth(Section):
     """Sizes in which a line can be had; a bare quantity is one fixed size."""
 
-    min_bytes_per_s: LineRate = Field(alias="min", description="Smallest size.")
-    max_bytes_per_s: LineRate = Field(alias="max", description="Largest size.")
+    min_bytes_per_s: LineRate = Field(
+        alias="min", description="Smallest size.", examples=["10 Gbps"]
+    )
+    max_bytes_per_s: LineRate = Field(
+        alias="max", description="Largest size.", examples=["100 Gbps"]
+    )
     step_bytes_per_s: LineRate | None = Field(
         default=None, alias="step", description="Step between sizes; none where min equals max."
     )
@@ -181,9 +191,13 @@ def _gbps(bytes_per_s: float) -> str:
 class Link(Section):
     """A line from a prefill site to a decode site."""
 
-    from_site: str = Field(alias="from", min_length=1, description="Site where prefill runs.")
-    to_site: str = Field(alias="to", min_length=1, description="Site of main decode.")
-    bandwidth: Bandwidth = Field(description="Size, fixed or to choose.")
+    from_site: str = Field(
+        alias="from", min_length=1, description="Site where prefill runs.", examples=["beijing"]
+    )
+    to_site: str = Field(
+        alias="to", min_length=1, description="Site of main decode.", examples=["shanghai"]
+    )
+    bandwidth: Bandwidth = Field(description="Size, fixed or to choose.", examples=["20 Gbps"])
     usd_per_bytes_per_s_hour: (
         Annotated[float, Quantity("bandwidth_price", "USD/Gbps/month", ge=0, le=1e8)] | None
     ) = Field(
@@ -199,7 +213,7 @@ class Link(Section):
     owned: bool = Field(
         default=False, description="True: the line is paid for already and costs nothing more."
     )
-    rtt_s: Milliseconds = Field(alias="rtt", description="Round-trip time.")
+    rtt_s: Milliseconds = Field(alias="rtt", description="Round-trip time.", examples=["28 ms"])
     efficiency: PositiveShare = Field(
         default=0.9, description="Usable share of the nominal bandwidth (headers, TCP)."
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pdd_plan.units import DIMENSIONS, QuantityError, parse_quantity, show_value, to_si
+
+NAME_PATTERN = r"^\w[\w -]{0,63}$"
+"""Names of sites and chips: letters, digits, ``_``, ``-`` and spaces."""
 
 
 class Section(BaseModel):
@@ -124,6 +127,7 @@ class Quantity:
         return " and ".join(found) + (tail if found else "")
 
 
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Seconds = Annotated[float, Quantity("time", "s", ge=0, le=1e5)]
 PositiveSeconds = Annotated[float, Quantity("time", "s", gt=0, le=1e5)]
 Milliseconds = Annotated[float, Quantity("time", "ms", ge=0, le=1e5)]

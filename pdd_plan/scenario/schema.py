@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag
 
-from pdd_plan.scenario.machines import Efficiencies, EngineSpec, ModelNumbers, Precision
+from pdd_plan.scenario.machines import Efficiencies, EngineSpec, Precision
+from pdd_plan.scenario.model_numbers import ModelNumbers
 from pdd_plan.scenario.places import Link, Site
 from pdd_plan.scenario.policy import Optimizer, Routing, Serving, Slo
-from pdd_plan.scenario.quantity import HourlyPrice, Section
+from pdd_plan.scenario.quantity import HourlyPrice, Name, Section
 from pdd_plan.scenario.source import SourceMap
 from pdd_plan.scenario.traffic import Workload
 
@@ -29,7 +30,7 @@ def _kind(value: Any) -> str:
 class Scenario(Section):
     """A planning question: traffic, service levels, sites, chips, lines and prices."""
 
-    schema_version: Literal[1] = Field(description="Version of this format.")
+    schema_version: Literal[1] = Field(description="Version of this format.", examples=[1])
     name: str = Field(
         min_length=1, max_length=200, description="Name for reports; none: the file's name."
     )
@@ -42,12 +43,24 @@ class Scenario(Section):
         Discriminator(_kind),
     ] = Field(
         description="Built-in name, path of a Hugging Face `config.json` relative to the scenario, "
-        "or a mapping of numbers."
+        "or a mapping of numbers.",
+        examples=["deepseek-v3"],
     )
-    precision: Precision = Field(description="Number formats.")
-    workload: Workload = Field(description="Requests to serve.")
-    slo: Slo = Field(description="Service levels to keep.")
-    sites: dict[str, Site] = Field(min_length=1, description="Data centers by name.")
+    precision: Precision = Field(
+        description="Number formats.", examples=["{weights: fp8, kv_cache: bf16}"]
+    )
+    workload: Workload = Field(
+        description="Requests to serve.",
+        examples=["{trace: {path: requests.csv, format: csv}}"],
+    )
+    slo: Slo = Field(
+        description="Service levels to keep.", examples=["{ttft_p90: 10 s, tpot_p90: 60 ms}"]
+    )
+    sites: dict[Name, Site] = Field(
+        min_length=1,
+        description="Data centers by name.",
+        examples=["{beijing: {roles: [prefill, decode], chips: {...}}}"],
+    )
     links: tuple[Link, ...] = Field(default=(), strict=False, description="Lines between sites.")
     prices: dict[str, HourlyPrice] = Field(
         default_factory=dict,

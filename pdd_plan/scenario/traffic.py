@@ -30,12 +30,14 @@ class Trace(Section):
     path: str = Field(
         min_length=1,
         description="File, relative to the scenario; may be compressed (.gz, .zst).",
+        examples=["requests.csv"],
     )
     format: TraceFormat = Field(
         description="`mooncake` (hash blocks), `azure` (no prefix information), `claude_code` "
         "(sessions with block runs), `csv` or `jsonl` (columns `arrival_s, input_tokens, "
         "cached_tokens, output_tokens`), `atoms` (weighted request types, as `pdd-plan trace` "
-        "writes them)."
+        "writes them).",
+        examples=["csv"],
     )
     hit_rate: ShareDistribution | None = Field(
         default=None,
@@ -56,11 +58,12 @@ class MixturePart(Section):
     share: PositiveShare = Field(
         default=1.0, description="Share of requests; the parts' shares sum to 1."
     )
-    input_tokens: TokenDistribution = Field(description="Prompt length.")
+    input_tokens: TokenDistribution = Field(description="Prompt length.", examples=["64k tokens"])
     hit_rate: ShareDistribution = Field(
-        description="Cached prefix at the prefill site / prompt length."
+        description="Cached prefix at the prefill site / prompt length.",
+        examples=["{distribution: skew, share: 75 %, at_least: 95 %, mean: 90 %}"],
     )
-    output_tokens: TokenDistribution = Field(description="Generated tokens.")
+    output_tokens: TokenDistribution = Field(description="Generated tokens.", examples=[500])
     hit_length_correlation: Annotated[float, Quantity("factor", "1", gt=-1, lt=1)] = Field(
         default=0.0,
         description="Correlation of hit rate and prompt length (Gaussian copula); 0: independent.",
@@ -71,8 +74,10 @@ class RequestClass(Section):
     """Requests that are all alike."""
 
     name: str = Field(default="", description="Label for reports.")
-    share: PositiveShare = Field(description="Share of requests; the classes' shares sum to 1.")
-    input_tokens: PositiveTokens = Field(description="Prompt length.")
+    share: PositiveShare = Field(
+        description="Share of requests; the classes' shares sum to 1.", examples=["60 %"]
+    )
+    input_tokens: PositiveTokens = Field(description="Prompt length.", examples=["64k tokens"])
     cached_tokens: Tokens = Field(
         default=0.0, description="Cached prefix at the prefill site; at most the prompt length."
     )
@@ -80,7 +85,7 @@ class RequestClass(Section):
         default=None,
         description="Cached prefix at main decode; none: `cached_tokens` x `decode_hit_fraction`.",
     )
-    output_tokens: PositiveTokens = Field(description="Generated tokens.")
+    output_tokens: PositiveTokens = Field(description="Generated tokens.", examples=[500])
 
     @model_validator(mode="after")
     def _prefix_fits(self) -> Self:
@@ -100,10 +105,10 @@ class Period(Section):
     """Part of the day with its own load."""
 
     hours: Annotated[float, Quantity("time", "h", gt=0, le=8784, in_unit=True)] = Field(
-        description="Length of the period."
+        description="Length of the period.", examples=[8]
     )
     multiplier: Annotated[float, Quantity("factor", "1", ge=0, le=1000)] = Field(
-        description="Arrival rate in the period / `rate`."
+        description="Arrival rate in the period / `rate`.", examples=[0.5]
     )
 
 
