@@ -242,7 +242,8 @@ def _notes(kind: str, fields: Fields) -> tuple[str, ...]:
     if fields.get("vision_config"):
         notes.append("The vision part is left out.")
     if kind == "minimax_m3":
-        notes.append("Whole-cache storage; a cache of the block index is not counted.")
-    if kind == "kimi_linear":
-        notes.append("Output gates of attention are counted at full rank.")
+        notes.append(
+            "Keys of the block index (128 elements per token and sparse layer, 12 % of the cache) "
+            "are not counted."
+        )
     return tuple(notes)
