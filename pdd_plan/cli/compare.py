@@ -1,0 +1,116 @@
+"""``pdd-plan compare``: scenarios, what-ifs and saved plans side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pdd_plan.cli.options import (
+    DebugOption,
+    FormatOption,
+    JobsOption,
+    Language,
+    LanguageOption,
+    OutputOption,
+    QuietOption,
+    SeedOption,
+    SetOption,
+    Solver,
+    SolverOption,
+    TimeLimitOption,
+)
+
+if TYPE_CHECKING:
+    from pdd_plan.studies.compare import Alternative, WhatIf
+    from pdd_plan.studies.planning import PlanOptions
+
+EPILOG = (
+    "Example:  pdd-plan compare quickstart "
+    "--what-if 'H20 at 1.5: sites.shanghai.chips.h20.price=1.5 USD/h'"
+)
+
+
+def compare(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO|PLAN...",
+            show_default=False,
+            help="Scenarios to plan, by file or shipped name, and saved plans (*.json).",
+        ),
+    ],
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            "-w",
+            metavar="'NAME: PATH=VALUE,...'",
+            show_default=False,
+            help="Also plan the scenario with these changes; may be given again.",
+        ),
+    ] = None,
+    changes: SetOption = None,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    time_limit: TimeLimitOption = 60.0,
+    solver: SolverOption = Solver.highs,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 1,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read from the context
+    lang: LanguageOption = Language.en,
+) -> None:
+    """Compare fleets: cost, latency, BCR and chips of each, in one table."""
+    from pdd_plan.cli.deliver import Target
+    from pdd_plan.cli.files import command_line
+    from pdd_plan.cli.planning import differing, progress, settings
+    from pdd_plan.report.comparison import Comparison
+    from pdd_plan.studies.compare import compare as plan_all
+    from pdd_plan.studies.compare import parse_what_if
+
+    target = Target.checked(output, form, lang, quiet)
+    options = settings(time_limit, solver, seed)
+    what_ifs = [parse_what_if(text) for text in what_if or ()]
+    columns = _columns(files, what_ifs, changes or [], options)
+    with progress(options, quiet) as shown:
+        report = shown.progress or (lambda *_: None)
+        plans = plan_all(columns, shown, jobs, lambda name: report(f"planning {name}"))
+    command = command_line("compare", files, what_if=what_if, set=changes, **differing(options))
+    target.deliver(Comparison(plans, command))
+
+
+def _columns(
+    files: Sequence[str],
+    what_ifs: Sequence[WhatIf],
+    changes: Sequence[str],
+    options: PlanOptions,
+) -> list[Alternative]:
+    """Return the alternatives: each file, and after the one scenario its what-ifs."""
+    from pdd_plan.cli.files import existing_file, scenario_file
+    from pdd_plan.cli.planning import reproducible
+    from pdd_plan.errors import InputError, Issue
+    from pdd_plan.studies.compare import AS_WRITTEN, Alternative
+
+    scenarios = [name for name in files if not name.endswith(".json")]
+    if what_ifs and len(scenarios) != 1:
+        raise InputError(
+            Issue(
+                f"--what-if changes one scenario, but {len(scenarios)} are given",
+                help="name just one scenario file; saved plans may stand beside it",
+            )
+        )
+    columns = []
+    for name in files:
+        if name.endswith(".json"):
+            columns.append(Alternative(Path(name).stem, existing_file(name, "plan"), saved=True))
+            continue
+        file = scenario_file(name)
+        sets = [(AS_WRITTEN if what_ifs else Path(name).stem, tuple(changes))]
+        sets += [(item.name, (*changes, *item.changes)) for item in what_ifs]
+        for title, its in sets:
+            command = reproducible(options, "optimize", [name], set=its).command
+            columns.append(Alternative(title, file, its, command=command))
+    return columns

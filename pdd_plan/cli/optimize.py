@@ -1,0 +1,50 @@
+"""``pdd-plan optimize``: the cheapest fleet that serves a scenario."""
+
+from __future__ import annotations
+
+from pdd_plan.cli.options import (
+    DebugOption,
+    FormatOption,
+    JobsOption,
+    Language,
+    LanguageOption,
+    OutputOption,
+    QuietOption,
+    ScenarioArgument,
+    SeedOption,
+    SetOption,
+    Solver,
+    SolverOption,
+    TimeLimitOption,
+)
+
+EPILOG = "Example:  pdd-plan optimize quickstart --set 'slo.ttft_p90=8 s' -o plan.json"
+
+
+def optimize(
+    scenario: ScenarioArgument,
+    changes: SetOption = None,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    time_limit: TimeLimitOption = 60.0,
+    solver: SolverOption = Solver.highs,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 1,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,  # noqa: ARG001 - read from the context
+    lang: LanguageOption = Language.en,
+) -> None:
+    """Plan the cheapest fleet that keeps every limit, with proof and baselines."""
+    from pdd_plan.cli.deliver import Target
+    from pdd_plan.cli.files import scenario_file
+    from pdd_plan.cli.planning import progress, reproducible, settings
+    from pdd_plan.scenario import load_scenario
+    from pdd_plan.studies.planning import plan_scenario
+
+    target = Target.checked(output, form, lang, quiet)
+    loaded = load_scenario(scenario_file(scenario), changes or ())
+    options = settings(time_limit, solver, seed, jobs)
+    options = reproducible(options, "optimize", [scenario], set=changes)
+    with progress(options, quiet) as shown:
+        plan = plan_scenario(loaded, shown)
+    target.deliver(plan)

@@ -1,0 +1,96 @@
+"""Options that several commands share, declared once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEBUG = "pdd_plan.debug"
+"""Key in the context's shared ``meta`` that says whether tracebacks are wanted."""
+
+
+class Format(StrEnum):
+    """Forms of a report."""
+
+    console = "console"
+    md = "md"
+    csv = "csv"
+    json = "json"
+    html = "html"
+
+
+class Solver(StrEnum):
+    """MILP solvers at hand."""
+
+    highs = "highs"
+    cbc = "cbc"
+
+
+class Language(StrEnum):
+    """Languages of a report."""
+
+    en = "en"
+    zh = "zh"
+
+
+def _remember_debug(ctx: typer.Context, wanted: bool) -> bool:
+    ctx.meta[DEBUG] = wanted
+    return wanted
+
+
+ScenarioArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        show_default=False,
+        help="Scenario file, or the name of a shipped scenario such as quickstart.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        show_default=False,
+        help="Replace a value of the scenario; may be given again.",
+    ),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        "-f",
+        show_default=False,
+        help="Form of the result; by default what --output's ending says, else console.",
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE|FOLDER",
+        show_default=False,
+        help="Write the result there instead of to the terminal.",
+    ),
+]
+TimeLimitOption = Annotated[
+    float,
+    typer.Option("--time-limit", metavar="SECONDS", min=0.1, help="Time for the optimizer."),
+]
+SolverOption = Annotated[Solver, typer.Option("--solver", help="MILP solver.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random choices.")
+]
+JobsOption = Annotated[
+    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes to use.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+DebugOption = Annotated[
+    bool,
+    typer.Option("--debug", callback=_remember_debug, help="Show the traceback of an error."),
+]
+LanguageOption = Annotated[Language, typer.Option("--lang", help="Language of the report.")]
