@@ -238,8 +238,9 @@ def _parse(path: Path, shown: str, seen: tuple[str, ...]) -> ChipProfile:
     if data and data.get("kind", "chip") != "chip":
         reader.fault(("kind",), f"kind = '{data['kind']}' is no chip profile", "kind: chip")
     name = str(data.get("name", path.stem)).lower()
-    relative = _relative(reader, data)
-    base = _base(reader, relative, (*seen, name)) if relative is not None else None
+    relative = _relative(reader, data, path.parent)
+    own = name if path.parent == hardware_profiles() else str(path.resolve())
+    base = _base(reader, relative, (*seen, own)) if relative is not None else None
     peaks, facts = _facts(reader, data, base)
     prices = reader.prices(data, per="chip-hour")
     aliases, notes = reader.texts("aliases", data), reader.texts("notes", data)
@@ -276,7 +277,8 @@ def _facts(
             )
             for key, fact in base.facts.items()
         }
-    elif "compute" not in data:
+    complete = base is not None or "relative_to" in data
+    if not complete and "compute" not in data:
         reader.fault((), "compute is missing", "such as compute: {bf16: 989 TFLOP/s}")
     if "compute" in data:
         compute = reader.mapping(("compute",), data["compute"], COMPUTE_TYPES)
@@ -289,7 +291,7 @@ def _facts(
             facts[field] = reader.sourced((key,), data[key], quantity)
             if quantity == "chips" and facts[field].value % 1:
                 reader.fault((key,), f"{key} = {facts[field].value:g} must be a whole number")
-        elif base is None and key not in _OPTIONAL:
+        elif not complete and key not in _OPTIONAL:
             reader.fault((), f"{key} is missing", f"a chip profile gives {', '.join(_FIELDS)}")
     peaks = {
         kind: facts[f"flop_per_s.{kind}"].si
@@ -299,7 +301,7 @@ def _facts(
     return peaks, facts
 
 
-def _relative(reader: Reader, data: dict[str, Any]) -> RelativeChip | None:
+def _relative(reader: Reader, data: dict[str, Any], folder: Path) -> RelativeChip | None:
     if "relative_to" not in data:
         for key in ("prefill", "decode"):
             if key in data:
@@ -313,8 +315,11 @@ def _relative(reader: Reader, data: dict[str, Any]) -> RelativeChip | None:
         else:
             ratios[key] = reader.sourced((key,), data[key], "ratio")
     prefill, decode = ratios["prefill"], ratios["decode"]
+    to = reader.text(("relative_to",), data["relative_to"])
+    if to.endswith((".yaml", ".yml")):
+        to = str((folder / to).resolve())
     return RelativeChip(
-        to=reader.text(("relative_to",), data["relative_to"]),
+        to=to,
         prefill=prefill.si,
         decode=decode.si,
         source=prefill.source,
@@ -324,7 +329,7 @@ def _relative(reader: Reader, data: dict[str, Any]) -> RelativeChip | None:
 
 
 def _base(reader: Reader, relative: RelativeChip, seen: tuple[str, ...]) -> ChipProfile | None:
-    if relative.to.lower() in seen:
+    if relative.to in seen or relative.to.lower() in seen:
         chain = " > ".join((*seen, relative.to))
         reader.fault(("relative_to",), f"a chip is relative to itself: {chain}")
         return None

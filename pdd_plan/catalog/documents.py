@@ -219,9 +219,11 @@ def read_yaml(path: Path, shown: str | None = None) -> Document:
     try:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or "cannot be parsed"
         mark = getattr(error, "problem_mark", None)
+        if "end of stream" in problem:  # an open quote or bracket: where it was opened
+            mark = getattr(error, "context_mark", None) or mark
         line = mark.line + 1 if mark is not None else 0
-        problem = getattr(error, "problem", None) or "not valid YAML"
         raise InputError(Issue(f"{name} is not valid YAML: {problem}", "", name, line)) from error
     lines: dict[Path_, int] = {}
     issues: list[Issue] = []
