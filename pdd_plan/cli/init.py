@@ -32,8 +32,10 @@ def init(
     origin = shipped_scenario(source)
     text = origin.read_text(encoding="utf-8")
     pairs = [(file, re.sub(r"(?m)^name: .*$", f"name: {_name(file)}", text, count=1))]
-    for used in re.findall(r"\bpath: ([\w./-]+)", text):
-        pairs.append((file.parent / used, (origin.parent / used).read_text(encoding="utf-8")))
+    pairs += [
+        (file.parent / used, (origin.parent / used).read_text(encoding="utf-8"))
+        for used in re.findall(r"\bpath: ([\w./-]+)", text)
+    ]
     for place, _ in pairs:
         if place.exists():
             mend = "name another file, or remove it first"

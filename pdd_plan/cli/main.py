@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,7 @@ EPILOG = "Example:  pdd-plan optimize quickstart"
 class Commands(TyperGroup):
     """The commands in the order of a session, with errors turned into text and exit codes."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class names it
         """Return the command names as registered, not sorted."""
         return list(self.commands)
 
@@ -76,30 +77,18 @@ def common(
     """Take the options that stand before a command."""
 
 
-app.command(
-    "optimize", epilog=optimize.EPILOG, short_help="Plan the cheapest fleet that keeps every limit."
-)(optimize.optimize)
-app.command("evaluate", epilog=evaluate.EPILOG, short_help="Score a given fleet under a scenario.")(
-    evaluate.evaluate
-)
-app.command(
-    "compare",
-    epilog=compare.EPILOG,
-    short_help="Put scenarios, what-ifs and saved plans side by side.",
-)(compare.compare)
-app.command(
-    "trace", epilog=trace.EPILOG, short_help="Tell what is in a trace, write its request types."
-)(trace.trace)
-app.command("report", epilog=report.EPILOG, short_help="Show a saved plan again, in any form.")(
-    report.report
-)
+def _add(command: Callable[..., None], epilog: str, summary: str) -> None:
+    app.command(command.__name__, epilog=epilog, short_help=summary)(command)
+
+
+_add(optimize.optimize, optimize.EPILOG, "Plan the cheapest fleet that keeps every limit.")
+_add(evaluate.evaluate, evaluate.EPILOG, "Score a given fleet under a scenario.")
+_add(compare.compare, compare.EPILOG, "Put scenarios, what-ifs and saved plans side by side.")
+_add(trace.trace, trace.EPILOG, "Tell what is in a trace, write its request types.")
+_add(report.report, report.EPILOG, "Show a saved plan again, in any form.")
 app.add_typer(profiles.app, name="profiles")
-app.command("init", epilog=init.EPILOG, short_help="Write a commented scenario to start from.")(
-    init.init
-)
-app.command(
-    "schema", epilog=schema.EPILOG, short_help="Print the JSON Schema of a scenario or a plan."
-)(schema.schema)
+_add(init.init, init.EPILOG, "Write a commented scenario to start from.")
+_add(schema.schema, schema.EPILOG, "Print the JSON Schema of a scenario or a plan.")
 
 
 def main() -> None:

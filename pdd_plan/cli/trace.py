@@ -43,7 +43,7 @@ def trace(
             "-o",
             metavar="FILE.csv",
             show_default=False,
-            help="Write the request types there, for a scenario's workload.trace with format atoms.",
+            help="Write the request types there, for workload.trace with format: atoms.",
         ),
     ] = None,
     max_atoms: Annotated[

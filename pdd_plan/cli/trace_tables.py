@@ -128,9 +128,7 @@ def _arrivals(trace: RawTrace, window_s: float) -> Listing:
             percent(trace.reused_block_share),
         ),
     ]
-    shown = tuple(
-        (label, text) for _, label, value, text in values if value is not None or published
-    )
+    shown = tuple((label, text) for _, label, _, text in values if text != MISSING)
     rows = tuple((key, value) for key, _, value, _ in values)
     tidy = Tidy("arrivals", ("fact", "value"), rows)
     return Listing("Requests", ("", "Value"), shown, tidy, frozenset({1}))
