@@ -114,12 +114,13 @@ Block = Facts | Sentences | Table | Chart
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title; details are left out on the console."""
+    """Blocks under a title; on the console, details are left out and briefs stand for them."""
 
     key: str
     title: str
     blocks: tuple[Block, ...]
     detail: bool = False
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,3 +133,11 @@ class View:
     sections: tuple[Section, ...]
     good: bool = True
     """The answer is a plan, not a refusal."""
+
+    def brief_sections(self) -> tuple[Section, ...]:
+        """Return the sections for the console."""
+        return tuple(section for section in self.sections if not section.detail)
+
+    def full_sections(self) -> tuple[Section, ...]:
+        """Return the sections for a document."""
+        return tuple(section for section in self.sections if not section.brief)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, TextIO
@@ -39,6 +40,9 @@ INDENT = 2
 GUTTER = 2
 NARROWEST = 40
 PIPE_WIDTH = 100
+NO_LINE_START = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
+NO_LINE_END = "\uff08"
+"""Chinese comma, full stop, semicolon, colon, closing bracket, list comma; opening bracket."""
 TEXT_COLUMN = 14
 """A column of text may be wrapped to this width before the table is shown row by row."""
 
@@ -100,9 +104,7 @@ def _view_lines(view: View, width: int) -> Iterator[RichText]:
     head = RichText(view.title, style="bold")
     head.append(f": {view.subtitle}", style="" if view.good else STYLES["bad"])
     yield from wrap(head, width, 0, INDENT)
-    for section in view.sections:
-        if section.detail:
-            continue
+    for section in view.brief_sections():
         yield RichText()
         yield from _section_lines(section, width)
 
@@ -121,23 +123,31 @@ def _section_lines(section: Section, width: int) -> Iterator[RichText]:
 
 
 def _facts_lines(block: Facts, width: int) -> Iterator[RichText]:
-    """Labels in one column; their texts flow behind it and are broken between texts if need be."""
+    """Labels in one column; their texts flow beside it, broken between texts where they can be."""
     longest = max(cell_len(fact.label) for fact in block.facts)
     start = INDENT + min(longest, width // 3) + GUTTER
     for fact in block.facts:
-        line = RichText(" " * INDENT + fact.label)
-        if line.cell_len > start - GUTTER:
-            yield from wrap(RichText(fact.label), width, INDENT, INDENT)
+        items = [RichText(text.text, style=STYLES[text.mark]) for text in fact.texts]
+        flowed = list(_flow(items, width - start))
+        label = list(wrap(RichText(fact.label), start - INDENT - GUTTER, 0, 0))
+        for level in range(max(len(label), len(flowed))):
+            line = RichText(" " * INDENT)
+            line.append_text(label[level] if level < len(label) else RichText())
+            line.append(" " * (start - line.cell_len))
+            yield line.append_text(flowed[level] if level < len(flowed) else RichText())
+
+
+def _flow(items: Iterable[RichText], width: int, hang: int = 0) -> Iterator[RichText]:
+    """Set items beside each other, three blanks apart, and in the next line where one is full."""
+    line = RichText()
+    for item in items:
+        if line.plain and line.cell_len + 3 + item.cell_len > width:
+            yield from wrap(line, width, 0, hang)
             line = RichText()
-        line.append(" " * (start - line.cell_len))
-        for position, text in enumerate(fact.texts):
-            space = "   " if position else ""
-            if position and line.cell_len + len(space) + cell_len(text.text) > width:
-                yield from wrap(line, width, 0, start)
-                line, space = RichText(" " * start), ""
-            line.append(space)
-            line.append(text.text, style=STYLES[text.mark])
-        yield from wrap(line, width, 0, start)
+        if line.plain:
+            line.append("   ")
+        line.append_text(item)
+    yield from wrap(line, width, 0, hang)
 
 
 def _sentence_lines(block: Sentences, width: int) -> Iterator[RichText]:
@@ -157,40 +167,56 @@ def _lead(sentence: Sentence) -> str:
 
 
 def wrap(line: RichText, width: int, first: int, rest: int) -> Iterator[RichText]:
-    """Break a line at blanks, or within words that are too long, and indent what follows.
-
-    A line that is already indented within its text is given with `first` = 0.
-    """
-    lead = len(line.plain) - len(line.plain.lstrip(" ")) if not first else 0
-    body = line[lead:] if lead else line
-    start = " " * (lead or first)
-    for index, cut in enumerate(_cuts(body.plain, width - len(start), width - rest)):
-        part = body[cut[0] : cut[1]]
-        yield RichText(start if index == 0 else " " * rest).append_text(part)
+    """Break a line at blanks, or within words too long; indent it by `first`, then `rest`."""
+    for index, (start, end) in enumerate(_cuts(line.plain, width - first, width - rest)):
+        indent = " " * (rest if index else first)
+        yield RichText(indent).append_text(line[start:end])
 
 
 def _cuts(text: str, first: int, rest: int) -> list[tuple[int, int]]:
     """Return the slices of a text that fit the first width and the later ones."""
     slices, start, room = [], 0, first
     while cell_len(text[start:]) > room:
-        end = start
-        used = 0
+        end, used = start, 0
         while end < len(text) and used + cell_len(text[end]) <= room:
             used += cell_len(text[end])
             end += 1
-        blank = text.rfind(" ", start, end + 1)
-        next_start = end
-        if blank > start and text[start:blank].strip():
-            end, next_start = blank, blank
-            while next_start < len(text) and text[next_start] == " ":
-                next_start += 1
-        end = max(end, start + 1)
-        next_start = max(next_start, end)
+        end = max(_break(text, start, max(end, start + 1)), start + 1)
         slices.append((start, end))
-        start, room = next_start, rest
+        start, room = end, rest
+        while start < len(text) and text[start] == " ":
+            start += 1
     if start < len(text) or not slices:
         slices.append((start, len(text)))
     return slices
+
+
+def _between_wide(text: str, place: int) -> bool:
+    after = text[place : place + 1]
+    before = text[place - 1]
+    return cell_len(before) == 2 and before not in NO_LINE_END and after not in NO_LINE_START
+
+
+_UNIT = re.compile(r" +(%|m?s\b|Gbps|req/s|[A-Z]{3}\b)")
+
+
+def _break(text: str, start: int, end: int) -> int:
+    """Return where to break at or before `end`: a blank or a wide character, else after a sign.
+
+    A number is not parted from its unit, and a line does not begin with Chinese punctuation.
+    """
+    wide = end
+    while wide > start + 1 and not _between_wide(text, wide):
+        wide -= 1
+    blank = end
+    while (blank := text.rfind(" ", start + 1, blank + 1)) > start:
+        if not (text[blank - 1].isdigit() and _UNIT.match(text, blank)):
+            return max(blank, wide)
+        blank -= 1
+    if wide > start + 1:
+        return wide
+    signs = [text.rfind(sign, start + 1, end) for sign in "./_-,;|"]
+    return max(signs) + 1 if max(signs) > start + (end - start) // 3 else end
 
 
 def table_lines(table: Table, width: int) -> Iterator[RichText]:
@@ -224,6 +250,10 @@ def _natural(table: Table) -> list[int]:
     ]
 
 
+def _longest_word(label: str) -> int:
+    return max(map(cell_len, label.split(" ")))
+
+
 def _total(widths: Iterable[int]) -> int:
     sizes = list(widths)
     return sum(sizes) + GUTTER * (len(sizes) - 1)
@@ -244,18 +274,31 @@ def _groups(table: Table, widths: list[int], room: int) -> list[list[int]] | Non
 
 
 def _shrink(table: Table, widths: list[int], room: int) -> list[int] | None:
-    """Narrow the widest text columns until the table fits; None where they would get too narrow."""
-    sizes = list(widths)
-    floor = [
-        size if column.right else min(size, max(TEXT_COLUMN, cell_len(column.label)))
-        for size, column in zip(widths, table.columns, strict=True)
-    ]
-    while _total(sizes) > room:
-        index = max(range(len(sizes)), key=lambda i: sizes[i] if sizes[i] > floor[i] else -1)
-        if sizes[index] <= floor[index]:
-            return None
-        sizes[index] -= 1
-    return sizes
+    """Narrow the widest columns until the table fits; None where they would get too narrow.
+
+    Headings of numbers are broken, then texts at blanks, then texts within long words.
+    """
+    for whole_words in (True, False):
+        sizes = list(widths)
+        floor = [_floor(table, index, whole_words) for index in range(len(sizes))]
+        while _total(sizes) > room:
+            index = max(range(len(sizes)), key=lambda i: sizes[i] if sizes[i] > floor[i] else -1)
+            if sizes[index] <= floor[index]:
+                break
+            sizes[index] -= 1
+        else:
+            return sizes
+    return None
+
+
+def _floor(table: Table, index: int, whole_words: bool) -> int:
+    column, texts = table.columns[index], [row[index].text for row in table.rows]
+    word = _longest_word(column.label)
+    if column.right:
+        return max(word, *map(cell_len, texts))
+    longest = max(map(cell_len, [column.label, *texts]))
+    words = max(map(_longest_word, texts)) if whole_words else 0
+    return min(longest, max(TEXT_COLUMN, word, words))
 
 
 def _grid(table: Table, widths: list[int]) -> Iterator[RichText]:
@@ -266,7 +309,10 @@ def _grid(table: Table, widths: list[int]) -> Iterator[RichText]:
         for text, size in zip(row, widths, strict=True):
             style = "bold" if last and not text.mark else STYLES[text.mark]
             cells.append(list(wrap(RichText(text.text, style=style), size, 0, 0)))
-        for level in range(max(len(cell) for cell in cells)):
+        height = max(len(cell) for cell in cells)
+        if number == 0:  # headings stand on their columns
+            cells = [[RichText()] * (height - len(cell)) + cell for cell in cells]
+        for level in range(height):
             line = RichText(" " * INDENT)
             for cell, size, column in zip(cells, widths, table.columns, strict=True):
                 part = cell[level] if level < len(cell) else RichText()
@@ -282,17 +328,11 @@ def _records(table: Table, width: int) -> Iterator[RichText]:
     for row in table.rows:
         head = "  ".join(text.text for text in row[: table.heads] if text.text)
         yield from wrap(RichText(head, style="bold"), width, INDENT, INDENT + GUTTER)
-        start = INDENT + GUTTER
-        line = RichText(" " * start)
+        items = []
         for column, text in zip(table.columns[table.heads :], row[table.heads :], strict=True):
-            if not text.text:
-                continue
-            item = RichText(f"{column.label} ", style=STYLES["faint"])
-            item.append(text.text, style=STYLES[text.mark] or "not dim")
-            space = "   " if line.plain.strip() else ""
-            if space and line.cell_len + len(space) + item.cell_len > width:
-                yield from wrap(line, width, 0, start + GUTTER)
-                line, space = RichText(" " * start), ""
-            line.append(space).append_text(item)
-        if line.plain.strip():
-            yield from wrap(line, width, 0, start + GUTTER)
+            if text.text:
+                item = RichText().append(f"{column.label} ", style=STYLES["faint"])
+                items.append(item.append(text.text, style=STYLES[text.mark]))
+        start = " " * (INDENT + GUTTER)
+        for line in _flow(items, width - len(start), GUTTER) if items else ():
+            yield RichText(start).append_text(line)

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from pdd_plan.report.tidy import Tidy, Value
+from pdd_plan.report.tidy import SUMMARY_KEYS, Tidy, Value
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet takes a text that begins with one of these for a formula."""
@@ -42,12 +42,14 @@ def csv_text(table: Tidy) -> str:
 
 def csv_long(tables: Sequence[Tidy]) -> str:
     """Return several tables as one: table, row, key, value; to be pivoted, or searched."""
-    rows = [
-        (table.name, number, key, value)
-        for table in tables
-        for number, cells in enumerate(table.rows, start=1)
-        for key, value in zip(table.keys, cells, strict=True)
-    ]
+    rows: list[tuple[Value, ...]] = []
+    for table in tables:
+        for number, cells in enumerate(table.rows, start=1):
+            if table.keys == SUMMARY_KEYS:
+                rows.append((table.name, number, f"{cells[0]}.{cells[1]}", cells[2]))
+            else:
+                pairs = zip(table.keys, cells, strict=True)
+                rows += [(table.name, number, key, value) for key, value in pairs]
     return _text(("table", "row", "key", "value"), rows)
 
 

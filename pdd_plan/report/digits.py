@@ -73,8 +73,15 @@ def seconds(value: float | None, near: float | None = None) -> str:
 def _seconds(value: float, extra: int) -> str:
     millis = value * 1e3
     if millis < 999.5:
+        if 0 < millis < 0.95:
+            return f"{significant(millis, extra + 1)} ms"
         return f"{millis:.{extra + (1 if 0 < millis < 9.95 else 0)}f} ms"
     return f"{number(value, extra + (1 if value < 99.95 else 0))} s"
+
+
+def elapsed(value: float) -> str:
+    """Write how long a computation took [s]: 0.8 s."""
+    return f"{number(value, 1 if value < 99.95 else 0)} s" if value >= 0.05 else "0.0 s"
 
 
 def limit_seconds(value: float) -> str:

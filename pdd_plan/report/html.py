@@ -80,7 +80,7 @@ def render_html(view: View) -> str:
         f'<header><h1>{escape(view.title)}</h1><p class="sub{refused}">'
         f"{escape(view.subtitle)}</p></header>",
     ]
-    for section in view.sections:
+    for section in view.full_sections():
         parts.append(f'<section class="{section.key}"><h2>{escape(section.title)}</h2>')
         parts += [line for block in section.blocks for line in _block(block)]
         parts.append("</section>")

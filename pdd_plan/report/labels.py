@@ -1,4 +1,5 @@
 """The words of a report, in English and Chinese."""
+# ruff: noqa: RUF001  # the full-width signs are Chinese punctuation
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "status.feasible": ("feasible", "可行"),
     "status.infeasible": ("infeasible", "不可行"),
     "single_site": ("single site", "单站点"),
-    "cross_site": ("cross site", "跨站点(无中继)"),
+    "cross_site": ("cross site", "跨站点（无中继）"),
     "pdd": ("PDD", "PDD"),
     "aggregated": ("aggregated", "混合引擎"),
     "this_plan": ("this plan", "本方案"),
@@ -162,13 +163,13 @@ WORDS: dict[str, tuple[str, str]] = {
     "axis.hit_rate": ("hit rate at main decode", "主解码命中率"),
     "axis.use": ("offered work / capacity", "负载/容量"),
     "axis.cost": ("{currency} per hour", "{currency}/小时"),
-    "axis.p90": ("P90 TTFT, seconds", "P90 TTFT(秒)"),
+    "axis.p90": ("P90 TTFT, seconds", "P90 TTFT（秒）"),
     "lines": ("lines", "线路"),
 }
 
 SENTENCES: dict[str, tuple[str, str]] = {
-    "headline": ("{status}, gap {gap}, {time}", "{status},差距 {gap},耗时 {time}"),
-    "headline_unproven": ("{status}, gap unknown, {time}", "{status},差距未知,耗时 {time}"),
+    "headline": ("{status}, gap {gap}, {time}", "{status}，差距 {gap}，耗时 {time}"),
+    "headline_unproven": ("{status}, gap unknown, {time}", "{status}，差距未知，耗时 {time}"),
     "per_m_output": (
         "{amount} {currency} per M output tokens",
         "每百万输出词元 {amount} {currency}",
@@ -176,12 +177,13 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "below": ("{share} below {name}", "比{name}低 {share}"),
     "above": ("{share} above {name}", "比{name}高 {share}"),
     "as_much": ("as much as {name}", "与{name}相同"),
-    "limit_met": ("(limit {limit}, met)", "(限制 {limit},满足)"),
-    "limit_missed": ("(limit {limit}, missed)", "(限制 {limit},未满足)"),
+    "limit_met": ("(limit {limit}, met)", "（限制 {limit}，满足）"),
+    "limit_missed": ("(limit {limit}, missed)", "（限制 {limit}，未满足）"),
     "beyond": ("beyond the horizon", "超出计算范围"),
     "goodput": ("{rate} req/s on this fleet", "本机群 {rate} 请求/秒"),
     "demand": ("demand {rate}", "需求 {rate}"),
-    "bcr_against": ("BCR {bcr} against {name}", "BCR {bcr}(相对{name})"),
+    "rate": ("{rate} req/s", "{rate} 请求/秒"),
+    "bcr_against": ("BCR {bcr} against {name}", "BCR {bcr}（相对{name}）"),
     "limited_by": ("limited by {what}", "受限于 {what}"),
     "at_least": ("hit rate >= {value}", "命中率 >= {value} 的请求"),
     "at_most_tokens": ("up to {value} uncached tokens", "未命中词元不超过 {value} 的请求"),
@@ -190,29 +192,29 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "route": (
         "{condition} goes straight to {sites} ({direct}); the rest through the relay ({relay}), "
         "which makes {tokens} of tokens.",
-        "{condition}直达{sites}({direct});其余经中继({relay}),中继产生 {tokens} 的词元。",
+        "{condition}直达{sites}（{direct}）；其余经中继（{relay}），中继产生 {tokens} 的词元。",
     ),
     "route_home": (
         "every request is prefilled and decoded in {sites}; no line, no relay.",
-        "所有请求都在{sites}完成预填充和解码,不用线路,也不用中继。",
+        "所有请求都在{sites}完成预填充和解码，不用线路，也不用中继。",
     ),
     "route_direct": (
         "every request goes straight to {sites}; none is relayed.",
-        "所有请求直达{sites},不经中继。",
+        "所有请求直达{sites}，不经中继。",
     ),
     "route_relay": (
         "every request goes through the relay, which makes {tokens} of tokens; {sites} makes "
         "the rest.",
-        "所有请求都经中继,中继产生 {tokens} 的词元,其余由{sites}产生。",
+        "所有请求都经中继，中继产生 {tokens} 的词元，其余由{sites}产生。",
     ),
     "lane_route": (
         "from {a} to {b} ({share} of the demand) the threshold is {value}.",
-        "从{a}到{b}(占需求 {share})的阈值为 {value}。",
+        "从{a}到{b}（占需求 {share}）的阈值为 {value}。",
     ),
     "load": (
         "at the demand of {demand} req/s a million output tokens costs {at_demand} {currency}, "
         "at the goodput of {goodput} req/s {at_goodput} {currency}.",
-        "按需求 {demand} 请求/秒,每百万输出词元 {at_demand} {currency};"
+        "按需求 {demand} 请求/秒，每百万输出词元 {at_demand} {currency}；"
         "按有效吞吐 {goodput} 请求/秒为 {at_goodput} {currency}。",
     ),
     "bcr_less": (
@@ -225,7 +227,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "handoff": (
         "{mode}; the gap at the seam is P50 {p50}, P90 {p90}, P99 {p99}.",
-        "{mode};交接处间隙 P50 {p50},P90 {p90},P99 {p99}。",
+        "{mode}；交接处间隙 P50 {p50}，P90 {p90}，P99 {p99}。",
     ),
     "handoff_tokens": (
         "The relay has made {tokens} tokens by then, on average.",
@@ -237,68 +239,67 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "handoff_push": (
         "Sending the KV cache instead would give P50 {p50}, P90 {p90}, P99 {p99}.",
-        "若改为发送 KV 缓存,则为 P50 {p50},P90 {p90},P99 {p99}。",
+        "若改为发送 KV 缓存，则为 P50 {p50}，P90 {p90}，P99 {p99}。",
     ),
+    "next": ("; ", "；"),
+    "end": (".", "。"),
+    "blank": (" ", ""),
     "effect_no": ("no plan", "无方案"),
     "effect_p90": ("P90 TTFT {p90}", "P90 TTFT {p90}"),
     "effect_cost": ("{amount} {currency}/h", "{amount} {currency}/小时"),
-    "binding": ("{what} at {value} of {limit} {unit}", "{what} 为 {value},上限 {limit} {unit}"),
-    "fails": ("{what}: {best} at best, limit {limit}", "{what}:最好 {best},限制 {limit}"),
+    "binding": ("{what} at {value} of {limit} {unit}", "{what} 为 {value}，上限 {limit} {unit}"),
+    "fails": ("{what}: {best} at best, limit {limit}", "{what}：最好 {best}，限制 {limit}"),
     "unbounded": ("no finite value", "无有限值"),
     "rejected": (
-        "{count} engine shapes were no candidates; the Markdown and HTML reports say why.",
-        "{count} 种引擎形状被排除,原因见 Markdown 和 HTML 报告。",
-    ),
-    "low_confidence": (
-        "{count} of the assumptions are of low confidence.",
-        "{count} 项假设的可信度低。",
+        "{count}; the Markdown and HTML reports say why.",
+        "{count} 种，原因见 Markdown 和 HTML 报告。",
     ),
     "requests": (
         "{count} requests from {source}, as {atoms} weighted kinds",
-        "{source} 的 {count} 个请求,归并为 {atoms} 类加权请求",
+        "{source} 的 {count} 个请求，归并为 {atoms} 类加权请求",
     ),
-    "kinds": ("{source}, as {atoms} weighted kinds", "{source},{atoms} 类加权请求"),
+    "kinds": ("{source}, as {atoms} weighted kinds", "{source}，{atoms} 类加权请求"),
     "lengths": (
         "{input} tokens in ({uncached} not cached), {output} out",
-        "输入 {input} 词元(未命中 {uncached}),输出 {output}",
+        "输入 {input} 词元（未命中 {uncached}），输出 {output}",
     ),
     "mean_hit": ("mean hit rate {value}", "平均命中率 {value}"),
     "arrivals": (
         "{rate} req/s, {tokens_in} tokens/s in, {tokens_out} tokens/s out",
-        "{rate} 请求/秒,输入 {tokens_in} 词元/秒,输出 {tokens_out} 词元/秒",
+        "{rate} 请求/秒，输入 {tokens_in} 词元/秒，输出 {tokens_out} 词元/秒",
     ),
-    "scv": ("burstiness (SCV) {value}", "突发性(SCV){value}"),
+    "scv": ("burstiness (SCV) {value}", "突发性（SCV）{value}"),
     "bound": ("{amount} {currency}/h", "{amount} {currency}/小时"),
     "work": (
         "{cuts} cuts, {evaluations} evaluations, {time}",
-        "{cuts} 个割平面,{evaluations} 次评估,{time}",
+        "{cuts} 个割平面，{evaluations} 次评估，{time}",
     ),
     "time_limit": ("time limit {time}", "时间限制 {time}"),
     "thresholds": ("{count} thresholds", "{count} 个阈值"),
     "flow_steps": ("lane shares in {count} steps", "通路占比分 {count} 级"),
     "recomputed": (
         "cost summed again without the solver: {amount} {currency}/h",
-        "不经求解器重新计算的成本:{amount} {currency}/小时",
+        "不经求解器重新计算的成本：{amount} {currency}/小时",
     ),
     "recomputed_met": ("all limits met", "满足所有限制"),
     "recomputed_missed": ("a limit is missed", "有限制未满足"),
-    "none_optimized": ("evaluated as given, nothing was optimized", "按给定方案评估,未做优化"),
+    "none_optimized": ("evaluated as given, nothing was optimized", "按给定方案评估，未做优化"),
     "other_scenarios": (
         "The alternatives come from different scenarios, and their demands differ: costs per "
         "hour are not like for like.",
-        "各方案来自不同场景且需求不同,每小时成本不可直接比较。",
+        "各方案来自不同场景且需求不同，每小时成本不可直接比较。",
     ),
     "other_currencies": (
         "The alternatives are priced in different currencies: no best cost is marked.",
-        "各方案的货币不同,因此不标出最低成本。",
+        "各方案的货币不同，因此不标出最低成本。",
     ),
     "legend": (
         "* best of the row; ~ differs between the alternatives.",
-        "* 该行最优;~ 各方案不同。",
+        "* 该行最优；~ 各方案不同。",
     ),
     "chart.ttft": (
         "Share of requests whose first token comes within a time, of all requests and by route.",
-        "在给定时间内得到首词元的请求占比,按全部请求和各路径。",
+        "在给定时间内得到首词元的请求占比，按全部请求和各路径。",
     ),
     "chart.cost": (
         "Cost per hour by role and for lines, of this plan and the simpler fleets.",
@@ -306,11 +307,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "chart.use": (
         "Offered work over capacity of every pool and line; a queue has no end at 1.",
-        "各资源池和线路的负载与容量之比;达到 1 时排队无限增长。",
+        "各资源池和线路的负载与容量之比；达到 1 时排队无限增长。",
     ),
     "chart.hits": (
         "Share of requests by hit rate at main decode; those below the threshold are relayed.",
-        "按主解码命中率的请求占比;低于阈值的请求经中继。",
+        "按主解码命中率的请求占比；低于阈值的请求经中继。",
     ),
     "chart.front": (
         "Plans that no other plan beats on both cost and P90 TTFT.",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from pdd_plan.report.blocks import Block, Facts, Mark, Sentences, Table, Text, View
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~$#&])")
-_OPENING = re.compile(r"^(\s*)([-+]|\d+[.)])(?=\s|$)")
+_SPECIAL = re.compile(r"([\\`*{}\[\]<|~$&]|(?<!\w)_|_(?!\w))")
+_OPENING = re.compile(r"^(\s*)(?:([-+>#])|(\d+)([.)]))(?=\s|$)")
 
 
 def render_markdown(view: View) -> str:
@@ -25,7 +25,7 @@ def render_markdown(view: View) -> str:
         Text that ends in a newline.
     """
     lines = [f"# {escape(view.title)}: {escape(view.subtitle)}", ""]
-    for section in view.sections:
+    for section in view.full_sections():
         blocks = [line for block in section.blocks for line in _block_lines(block)]
         if blocks:
             lines += [f"## {escape(section.title)}", "", *blocks]
@@ -33,9 +33,13 @@ def render_markdown(view: View) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape what Markdown would take for markup."""
-    one_line = " ".join(text.split("\n"))
-    return _OPENING.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", one_line))
+    """Escape what Markdown would take for markup within a line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split("\n")))
+
+
+def _opening(text: str) -> str:
+    """Escape what Markdown would take for a list, a quote or a heading at the start of a line."""
+    return _OPENING.sub(r"\1\3\\\2\4", text)
 
 
 def _block_lines(block: Block) -> Iterator[str]:
@@ -47,7 +51,7 @@ def _block_lines(block: Block) -> Iterator[str]:
     elif isinstance(block, Sentences):
         for sentence in block.sentences:
             lead = f"**{escape(sentence.lead)}**: " if sentence.lead else ""
-            yield f"- {lead}{escape(sentence.text)}".rstrip()
+            yield f"- {lead}{_opening(escape(sentence.text))}".rstrip()
         yield ""
     elif isinstance(block, Table):
         yield from _table_lines(block)

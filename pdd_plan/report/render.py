@@ -12,7 +12,8 @@ from pathlib import Path
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.report.blocks import View
-from pdd_plan.report.comparison import Comparison, comparison_tables, comparison_view
+from pdd_plan.report.comparison import Comparison, comparison_tables
+from pdd_plan.report.comparison_view import comparison_view
 from pdd_plan.report.csv_files import csv_long, csv_text
 from pdd_plan.report.tidy import Tidy, plan_tables
 from pdd_plan.report.view import plan_view

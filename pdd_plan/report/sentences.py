@@ -19,7 +19,7 @@ def why(plan: Plan, labels: Labels) -> Sentences:
             if (item.feasible is False) == refused
         ]
         if said:
-            texts.append(Sentence(labels.word(lead), "; ".join(said) + "."))
+            texts.append(Sentence(labels.word(lead), _listed(said, labels)))
     if plan.binding:
         said = [
             labels.say(
@@ -31,10 +31,7 @@ def why(plan: Plan, labels: Labels) -> Sentences:
             ).strip()
             for item in plan.binding
         ]
-        texts.append(Sentence(labels.word("at_limit"), "; ".join(said) + "."))
-    if plan.rejected_shapes:
-        count = digits.number(len(plan.rejected_shapes), 0)
-        texts.append(Sentence("", labels.say("rejected", count=count)))
+        texts.append(Sentence(labels.word("at_limit"), _listed(said, labels)))
     return Sentences(tuple(texts))
 
 
@@ -139,21 +136,24 @@ def _load(plan: Plan, labels: Labels) -> list[Sentence]:
         at_goodput=digits.money(cost.usd_per_million_output_tokens_at_goodput),
         currency=clean(plan.currency),
     )
-    texts = [Sentence(labels.word("load"), said)]
     if plan.bcr and plan.bcr_reference and abs(plan.bcr - 1) >= 5e-4:
         change = 1 / plan.bcr - 1
-        texts.append(
-            Sentence(
-                labels.word("bcr"),
-                labels.say(
-                    "bcr_less" if change < 0 else "bcr_more",
-                    bcr=digits.number(plan.bcr, 2),
-                    share=digits.percent(abs(change)),
-                    name=labels.name(clean(plan.bcr_reference)),
-                ),
-            )
+        more = labels.say(
+            "bcr_less" if change < 0 else "bcr_more",
+            bcr=digits.number(plan.bcr, 2),
+            share=digits.percent(abs(change)),
+            name=labels.name(clean(plan.bcr_reference)),
         )
-    return texts
+        said = _joined([said, more], labels)
+    return [Sentence(labels.word("load"), said)]
+
+
+def _listed(said: list[str], labels: Labels) -> str:
+    return labels.say("next").join(said) + labels.say("end")
+
+
+def _joined(said: list[str], labels: Labels) -> str:
+    return labels.say("blank").join(said)
 
 
 def _handoff(plan: Plan, labels: Labels) -> list[Sentence]:
@@ -171,8 +171,7 @@ def _handoff(plan: Plan, labels: Labels) -> list[Sentence]:
         said.append(labels.say("handoff_extra", relay=relay, decode=decode))
     if handoff.kv_push_gap_s is not None:
         said.append(labels.say("handoff_push", **_three(handoff.kv_push_gap_s)))
-    space = "" if labels.language == "zh" else " "
-    return [Sentence(labels.word("handoff"), space.join(said))]
+    return [Sentence(labels.word("handoff"), _joined(said, labels))]
 
 
 def _three(block: Percentiles) -> dict[str, str]:

@@ -175,6 +175,15 @@ def _path(item: Series, frame: Frame) -> str:
     return f'<polyline points="{points}" class="curve tone{item.tone}"/>'
 
 
+def _staircase(item: Series, frame: Frame) -> str:
+    """Draw a front: between two plans one gets what the left one gives, at its cost."""
+    corners = [(item.x[0], item.y[0])]
+    for x, y in zip(item.x[1:], item.y[1:], strict=True):
+        corners += [(x, corners[-1][1]), (x, y)]
+    x, y = zip(*corners, strict=True)
+    return _path(Series(item.label, x, y, item.tone), frame)
+
+
 def _steps(item: Series, frame: Frame) -> list[str]:
     parts = []
     for low, high, weight in zip(item.x[:-1], item.x[1:], item.y, strict=True):
@@ -191,7 +200,7 @@ def _steps(item: Series, frame: Frame) -> list[str]:
 def _points(item: Series, frame: Frame) -> list[str]:
     parts = []
     if len(item.x) > 1:
-        parts.append(_path(item, frame))
+        parts.append(_staircase(item, frame))
     for number, (x, y) in enumerate(zip(item.x, item.y, strict=True)):
         name = item.names[number] if number < len(item.names) else ""
         said = f"{name} {significant(x, 3)}, {significant(y, 5)}".strip()

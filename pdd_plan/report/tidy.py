@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pdd_plan.fleet.plan import Baseline, Percentiles, Plan, PlanLink, PlanModel, Pool
 
+SUMMARY_KEYS = ("section", "key", "value")
+"""Headings of the one table that has a row for each number."""
+
 Value = str | bool | int | float | None
 
 
@@ -115,7 +118,7 @@ def _summary(plan: Plan) -> Tidy:
             rows += [(section, key, value) for key, value in values if not _nested(value)]
     if plan.infeasibility is not None:
         rows.append(("infeasibility", "reason", plan.infeasibility.reason))
-    return Tidy("summary", ("section", "key", "value"), tuple(rows))
+    return Tidy("summary", SUMMARY_KEYS, tuple(rows))
 
 
 def _nested(value: object) -> bool:

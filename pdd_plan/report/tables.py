@@ -1,0 +1,285 @@
+"""The tables of a plan's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pdd_plan.fleet.plan import Percentiles, Plan
+from pdd_plan.report import digits, sentences
+from pdd_plan.report.blocks import Column, Mark, Table, Text
+from pdd_plan.report.digits import clean
+from pdd_plan.report.labels import Labels
+
+
+def row(*cells: str | Text) -> tuple[Text, ...]:
+    """Return a table row, plain strings turned to unmarked texts."""
+    return tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells)
+
+
+def columns(labels: Labels, left: Iterable[str], right: Iterable[str]) -> tuple[Column, ...]:
+    """Return columns of words: first those that stand left, then those of numbers."""
+    return tuple(Column(labels.word(key)) for key in left) + tuple(
+        Column(labels.word(key), right=True) for key in right
+    )
+
+
+def fleet_table(plan: Plan, labels: Labels) -> Table:
+    """Return pools and lines in one table, as the cost adds up."""
+    heads = ("pool", "chip")
+    money = Column(labels.word("per_hour", currency=clean(plan.currency)), right=True)
+    names = columns(labels, heads, ("engines", "chips", "use"))
+    rows = [
+        row(
+            f"{clean(pool.site)} {labels.word(pool.role)}",
+            f"{clean(pool.chip)} {clean(pool.shape)}",
+            number_text(pool.engines),
+            number_text(pool.chips),
+            usage(pool.utilization),
+            labels.name(clean(pool.bound_by)),
+            digits.money(pool.usd_per_hour),
+        )
+        for pool in plan.pools
+    ]
+    rows += [
+        row(
+            f"{clean(link.from_site)} -> {clean(link.to_site)}",
+            f"{digits.significant(link.gbps, 6)} Gbps",
+            "",
+            "",
+            usage(link.utilization),
+            "",
+            digits.money(link.usd_per_hour),
+        )
+        for link in plan.links
+    ]
+    if plan.cost is not None and len(rows) > 1:
+        engines = number_text(sum(pool.engines for pool in plan.pools))
+        chips = number_text(sum(pool.chips for pool in plan.pools))
+        cost = digits.money(plan.cost.usd_per_hour)
+        rows.append(row(labels.word("total"), "", engines, chips, "", "", cost))
+    table_columns = (*names, Column(labels.word("bound_by")), money)
+    return Table(table_columns, tuple(rows), total=plan.cost is not None and len(rows) > 1)
+
+
+def trimmed(table: Table) -> Table:
+    """Return a table without the columns that say nothing in any row."""
+    kept = [
+        index
+        for index in range(len(table.columns))
+        if index < table.heads
+        or any(cells[index].text not in ("", digits.MISSING) for cells in table.rows)
+    ]
+    return replace(
+        table,
+        columns=tuple(table.columns[index] for index in kept),
+        rows=tuple(tuple(cells[index] for index in kept) for cells in table.rows),
+    )
+
+
+def number_text(value: int) -> str:
+    """Write a count."""
+    return digits.number(value, 0)
+
+
+def usage(value: float) -> Text:
+    """Write a utilization so that it reads 1 only where it is at least 1."""
+    decimals = 2
+    while value < 1 and float(f"{value:.{decimals}f}") >= 1 and decimals < 9:
+        decimals += 1
+    return Text(f"{value:.{decimals}f}", "bad" if value >= 1 else "")
+
+
+def baselines_table(plan: Plan, labels: Labels) -> Table:
+    """Return the baselines and the plan itself, one row each."""
+    currency = clean(plan.currency)
+    heads = (
+        Column(labels.word("plan")),
+        Column(labels.word("per_hour", currency=currency), right=True),
+        Column(labels.word("per_m_out", currency=currency), right=True),
+        Column(labels.word("per_m_goodput"), right=True),
+        *columns(labels, (), ("p50_ttft", "p90_ttft", "p99_ttft", "goodput", "bcr")),
+    )
+    if not plan.baselines:
+        return Table(heads, ())
+    own = labels.word("this_plan")
+    if plan.architecture is not None:
+        own += f" ({labels.word(plan.architecture)})"
+    entries: list[tuple[str, str, Mark, object]] = [
+        (labels.name(clean(base.name)), base.status, "", base) for base in plan.baselines
+    ]
+    entries.append((own, plan.status, "strong", plan))
+    rows = []
+    for name, status, mark, item in entries:
+        label = name if status == "optimal" else f"{name}, {labels.word(f'status.{status}')}"
+        rows.append(tuple(Text(text, mark) for text in (label, *_baseline_cells(item))))
+    return Table(heads, tuple(rows))
+
+
+def _baseline_cells(item: object) -> list[str]:
+    cost, latency = getattr(item, "cost", None), getattr(item, "latency", None)
+    goodput, bcr = getattr(item, "goodput", None), getattr(item, "bcr", None)
+    block: Percentiles | None = latency.ttft_s if latency else None
+    return [
+        digits.money(cost.usd_per_hour if cost else None),
+        digits.money(cost.usd_per_million_output_tokens if cost else None),
+        digits.money(cost.usd_per_million_output_tokens_at_goodput if cost else None),
+        *(digits.seconds(getattr(block, name, None)) for name in ("p50", "p90", "p99")),
+        digits.rate(goodput.requests_per_s if goodput else None),
+        digits.number(bcr, 2),
+    ]
+
+
+def limits_table(plan: Plan, labels: Labels) -> Table:
+    """Return every limit, what is predicted and whether that is met."""
+    rows = [
+        row(
+            f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}",
+            clean(item.period or ""),
+            digits.limit_seconds(item.limit),
+            labels.say("beyond")
+            if item.predicted is None
+            else digits.seconds(item.predicted, item.limit),
+            digits.percent(item.fraction_within),
+            Text(labels.word("yes" if item.met else "no"), "good" if item.met else "bad"),
+        )
+        for item in plan.slo
+    ]
+    names = columns(labels, ("metric", "period"), ("limit", "predicted", "within", "met"))
+    return Table(names, tuple(rows))
+
+
+def percentile_name(percentile: float | None, labels: Labels) -> str:
+    """Return P90 for 0.9 and the word for the mean for None."""
+    if percentile is None:
+        return labels.word("mean").lower()
+    return f"P{digits.significant(100 * percentile, 6)}"
+
+
+def latency_table(plan: Plan, labels: Labels) -> Table:
+    """Return percentiles of every latency, by route."""
+    names = (Column(labels.word("metric")), *(Column(p, True) for p in ("P50", "P90", "P95")))
+    names = (*names, Column("P99", True), Column(labels.word("mean"), True))
+    if plan.latency is None:
+        return Table(names, ())
+    times = plan.latency
+    blocks = (
+        ("ttft", times.ttft_s),
+        ("ttft_direct", times.ttft_direct_s),
+        ("ttft_relay", times.ttft_relay_s),
+        ("tpot", times.tpot_s),
+        ("handoff_gap", times.handoff_gap_s),
+        ("e2e", times.e2e_s),
+    )
+    rows = [
+        row(
+            labels.word(key),
+            *(digits.seconds(getattr(block, p)) for p in ("p50", "p90", "p95", "p99", "mean")),
+        )
+        for key, block in blocks
+        if block is not None
+    ]
+    return Table(names, tuple(rows))
+
+
+def pools_table(plan: Plan, labels: Labels) -> Table:
+    """Return all that is known of every pool."""
+    names = (
+        *columns(labels, ("site", "role", "chip", "shape"), ("engines", "chips", "available")),
+        *columns(labels, (), ("request_share", "slots", "kv_use")),
+        Column(labels.word("per_chip_hour", currency=clean(plan.currency)), right=True),
+    )
+    rows = [
+        row(
+            clean(pool.site),
+            labels.word(pool.role),
+            clean(pool.chip),
+            clean(pool.shape),
+            number_text(pool.engines),
+            number_text(pool.chips),
+            digits.number(pool.chips_available, 0),
+            digits.percent(pool.request_fraction),
+            digits.number(pool.slots_per_engine, 0),
+            digits.percent(pool.kv_memory_utilization),
+            digits.money(pool.usd_per_chip_hour),
+        )
+        for pool in plan.pools
+    ]
+    return Table(names, tuple(rows), heads=2)
+
+
+def lanes_table(plan: Plan, labels: Labels) -> Table:
+    """Return where prefilled requests are decoded."""
+    names = columns(labels, ("from", "to"), ("share", "threshold"))
+    rows = []
+    for lane in plan.lanes:
+        own = lane.threshold
+        if own is None and plan.routing is not None:
+            own = plan.routing.threshold
+        said = sentences.threshold_text(plan, own)
+        rows.append(
+            row(clean(lane.from_site), clean(lane.to_site), digits.percent(lane.share), said)
+        )
+    return Table(names, tuple(rows), heads=2)
+
+
+def plain_value(value: str | bool | float | None) -> str:
+    """Write a value as the scenario would take it."""
+    if value is None:
+        return digits.MISSING
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return clean(value)
+    if abs(value) >= 1e7:
+        return f"{value:.8g}".replace("e+", "e")
+    return digits.significant(value, 8).replace(",", "")
+
+
+def sensitivity_table(plan: Plan, labels: Labels) -> Table:
+    """Return what each single change would do."""
+    names = (
+        *columns(labels, ("change", "path"), ("value",)),
+        Column(labels.word("per_hour", currency=clean(plan.currency)), right=True),
+        *columns(labels, (), ("p90_ttft",)),
+        Column(labels.word("effect")),
+    )
+    rows = [
+        row(
+            clean(item.change),
+            clean(item.path),
+            plain_value(item.value),
+            digits.money(item.usd_per_hour),
+            digits.seconds(item.ttft_p90_s),
+            sentences.effect_text(item, plan, labels),
+        )
+        for item in plan.sensitivity
+    ]
+    return Table(names, tuple(rows))
+
+
+def rejected_table(plan: Plan, labels: Labels) -> Table:
+    """Return the engine shapes that are no candidates, and why."""
+    rows = tuple(
+        row(clean(item.site), clean(item.chip), clean(item.shape), clean(item.reason))
+        for item in plan.rejected_shapes
+    )
+    return Table(columns(labels, ("site", "chip", "shape", "reason"), ()), rows, heads=3)
+
+
+def assumptions_table(plan: Plan, labels: Labels) -> Table:
+    """Return the values that the scenario did not give, with their sources."""
+    names = columns(labels, ("path", "value", "source", "confidence"), ())
+    rows = tuple(
+        row(
+            clean(item.path),
+            f"{plain_value(item.value)} {clean(item.unit)}".strip(),
+            clean(item.source),
+            Text(
+                labels.word(item.confidence) if item.confidence else "",
+                "bad" if item.confidence == "low" else "",
+            ),
+        )
+        for item in plan.assumptions
+    )
+    return Table(names, rows)
