@@ -1,1 +1,53 @@
 """What the user wrote: schema, loader with file and line, cross checks, overrides."""
+
+from pdd_plan.scenario.files import find_scenario, scenario_names
+from pdd_plan.scenario.loader import load_scenario, scenario_from_data
+from pdd_plan.scenario.machines import (
+    DecodeTable,
+    Efficiencies,
+    EngineSpec,
+    Precision,
+    PrefillTable,
+)
+from pdd_plan.scenario.model_numbers import ModelNumbers
+from pdd_plan.scenario.places import Bandwidth, ChipOffer, Link, Rdma, Role, Site
+from pdd_plan.scenario.policy import MinEngines, Optimizer, Routing, Serving, Slo, SloLimit
+from pdd_plan.scenario.resolve import resolve_chip, resolve_model
+from pdd_plan.scenario.schema import SCHEMA_VERSION, Scenario
+from pdd_plan.scenario.source import SourceMap
+from pdd_plan.scenario.traffic import MixturePart, Period, RequestClass, Trace, Workload
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Bandwidth",
+    "ChipOffer",
+    "DecodeTable",
+    "Efficiencies",
+    "EngineSpec",
+    "Link",
+    "MinEngines",
+    "MixturePart",
+    "ModelNumbers",
+    "Optimizer",
+    "Period",
+    "Precision",
+    "PrefillTable",
+    "Rdma",
+    "RequestClass",
+    "Role",
+    "Routing",
+    "Scenario",
+    "Serving",
+    "Site",
+    "Slo",
+    "SloLimit",
+    "SourceMap",
+    "Trace",
+    "Workload",
+    "find_scenario",
+    "load_scenario",
+    "resolve_chip",
+    "resolve_model",
+    "scenario_from_data",
+    "scenario_names",
+]

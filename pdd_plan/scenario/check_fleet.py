@@ -1,0 +1,156 @@
+"""Checks of sites, lines and engine shapes against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pdd_plan.scenario.messages import Fault
+from pdd_plan.scenario.parts import Parts
+from pdd_plan.scenario.places import Role
+from pdd_plan.units import nearest
+
+
+def check_sites(parts: Parts) -> Iterator[Fault]:
+    """Yield faults of roles and inventory."""
+    for name, site in parts.sites.items():
+        if "relay" in site.roles and "prefill" not in site.roles:
+            yield (
+                f"sites.{name}.roles",
+                f"sites.{name}.roles has relay without prefill; a relay takes over inside the site "
+                "where prefill ran",
+                f"add prefill to the roles of {name}, or remove relay",
+            )
+    if not parts.complete:
+        return
+    needed: tuple[Role, ...] = ("prefill", "decode")
+    for role in needed:
+        holders = [name for name, site in parts.sites.items() if role in site.roles]
+        if not holders:
+            yield (
+                "sites",
+                f"sites has no site with the role {role}",
+                f"add {role} to the roles of a site",
+            )
+        elif not any(o.available for n in holders for o in parts.sites[n].chips.values()):
+            path = f"sites.{holders[0]}.chips"
+            yield (
+                path,
+                f"{path} has 0 chips available for {role}"
+                + (", and so has every other site of that role" if len(holders) > 1 else ""),
+                "set available to the number of chips, for example available: 64",
+            )
+
+
+def check_links(parts: Parts) -> Iterator[Fault]:
+    """Yield faults of lines: ends, roles, repeats, sites that no line reaches."""
+    seen: dict[tuple[str, str], int] = {}
+    for i, link in parts.links.items():
+        for key, name, role in (
+            ("from", link.from_site, "prefill"),
+            ("to", link.to_site, "decode"),
+        ):
+            yield from _check_end(parts, i, key, name, role)
+        ends = (link.from_site, link.to_site)
+        if ends in seen:
+            yield (
+                f"links.{i}",
+                f"links.{i} repeats links.{seen[ends]}, from {ends[0]} to {ends[1]}",
+                "keep one line and give it the bandwidth of both",
+            )
+        seen.setdefault(ends, i)
+    if parts.complete:
+        yield from _check_reach(parts)
+
+
+def _check_end(parts: Parts, i: int, key: str, name: str, role: str) -> Iterator[Fault]:
+    path = f"links.{i}.{key}"
+    if name not in parts.site_names:
+        near = nearest(name, parts.site_names)
+        known = f"sites are {', '.join(parts.site_names)}"
+        yield (
+            path,
+            f"{path} = {name} is not a site",
+            f"did you mean {near}?" if near else known,
+        )
+    elif name in parts.sites and role not in parts.sites[name].roles:
+        yield (
+            path,
+            f"{path} = {name} has no role {role}; lines lead from prefill to decode",
+            f"add {role} to sites.{name}.roles, or change the line",
+        )
+
+
+def _check_reach(parts: Parts) -> Iterator[Fault]:
+    left = {link.from_site for link in parts.links.values()}
+    reached = {link.to_site for link in parts.links.values()}
+    for name, site in parts.sites.items():
+        if "prefill" in site.roles and "decode" in site.roles:
+            continue
+        if "prefill" in site.roles and name not in left:
+            yield (
+                f"sites.{name}",
+                f"sites.{name} prefills, but no line leads from it to a site that decodes",
+                f"add a line with from: {name}, or add decode to its roles",
+            )
+        if "decode" in site.roles and name not in reached:
+            yield (
+                f"sites.{name}",
+                f"sites.{name} decodes, but no line leads to it from a site that prefills",
+                f"add a line with to: {name}, or add prefill to its roles",
+            )
+
+
+def check_engines(parts: Parts) -> Iterator[Fault]:
+    """Yield faults of engine shapes: chip, sites, roles, size."""
+    offered = list(dict.fromkeys(chip for _, chip in parts.offer_names))
+    for i, engine in parts.engines.items():
+        path = f"engines.{i}"
+        if offered and engine.chip not in offered:
+            near = nearest(engine.chip, offered)
+            yield (
+                f"{path}.chip",
+                f"{path}.chip = {engine.chip} is at no site",
+                f"did you mean {near}?" if near else f"chips are {', '.join(offered)}",
+            )
+            continue
+        for name in sorted(engine.sites or ()):
+            if name not in parts.site_names:
+                near = nearest(name, parts.site_names)
+                yield (
+                    f"{path}.sites",
+                    f"{path}.sites names {name}, which is not a site",
+                    f"did you mean {near}?" if near else f"sites are {', '.join(parts.site_names)}",
+                )
+            elif (name, engine.chip) not in parts.offer_names:
+                yield (
+                    f"{path}.sites",
+                    f"{path}.sites names {name}, which has no {engine.chip}",
+                    f"add {engine.chip} to sites.{name}.chips, or remove {name}",
+                )
+        yield from _check_engine_fits(parts, i)
+
+
+def _check_engine_fits(parts: Parts, i: int) -> Iterator[Fault]:
+    engine, path = parts.engines[i], f"engines.{i}"
+    offers = {
+        site: offer
+        for (site, chip), offer in parts.offers.items()
+        if chip == engine.chip and (engine.sites is None or site in engine.sites)
+    }
+    if not parts.complete or not offers:
+        return
+    most = max(offer.available for offer in offers.values())
+    if engine.chips > most:
+        yield (
+            f"{path}.chips",
+            f"{path}.chips = {engine.chips} is more than any site has of {engine.chip} ({most})",
+            f"use at most {most} chips, or raise available",
+        )
+    roles = {role for site in offers for role in parts.sites[site].roles}
+    if engine.roles is not None and not engine.roles & roles:
+        yield (
+            f"{path}.roles",
+            f"{path}.roles = {', '.join(sorted(engine.roles))}, but the sites with {engine.chip} "
+            f"have {', '.join(sorted(roles))}",
+            f"use roles: [{', '.join(sorted(roles))}]",
+        )

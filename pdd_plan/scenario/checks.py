@@ -1,0 +1,260 @@
+"""Checks across the parts of a scenario: names that must match, numbers that must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from pdd_plan.catalog import chip_names, load_chip
+from pdd_plan.errors import InputError
+from pdd_plan.scenario.check_fleet import check_engines, check_links, check_sites
+from pdd_plan.scenario.messages import Fault
+from pdd_plan.scenario.parts import Parts
+from pdd_plan.scenario.policy import Slo
+from pdd_plan.scenario.resolve import resolve_chip, resolve_model
+from pdd_plan.units import format_quantity, nearest
+
+
+def check_parts(parts: Parts) -> list[Fault]:
+    """Return everything that does not fit together.
+
+    Parameters
+    ----------
+    parts : Parts
+        Valid parts of a scenario.
+
+    Returns
+    -------
+    list of (path, message, help)
+    """
+    checks = (
+        _check_model,
+        _check_workload,
+        _check_slo,
+        check_sites,
+        check_links,
+        check_engines,
+        _check_chips,
+        _check_prices,
+        _check_routing,
+        _check_goal,
+        _check_efficiency_files,
+    )
+    return [fault for check in checks for fault in check(parts)]
+
+
+def _check_model(parts: Parts) -> Iterator[Fault]:
+    if parts.model is None:
+        return
+    try:
+        resolve_model(parts.model)
+    except InputError as error:
+        for issue in error.issues:
+            path = f"model.{issue.path}" if issue.path and not issue.file else "model"
+            where = f"{issue.file}:{issue.line}: " if issue.file and issue.line else ""
+            yield (
+                path,
+                f"{path}: {where}{issue.message}",
+                issue.help or "see pdd-plan profiles list",
+            )
+
+
+def _check_workload(parts: Parts) -> Iterator[Fault]:
+    workload = parts.workload
+    if workload is None:
+        return
+    if workload.trace is None and workload.rate_per_s is None and parts.objective != "goodput":
+        yield (
+            "workload.rate",
+            "workload.rate is missing, and there is no trace to take it from",
+            "add rate: 12 req/s",
+        )
+    if workload.trace is None:
+        return
+    trace, path = workload.trace, "workload.trace"
+    if trace.format == "azure" and trace.hit_rate is None:
+        yield (
+            f"{path}.hit_rate",
+            f"{path}.hit_rate is missing: the azure format records no prefix",
+            "add hit_rate: 50 %, or a distribution",
+        )
+    if trace.format != "azure" and trace.hit_rate is not None:
+        yield (
+            f"{path}.hit_rate",
+            f"{path}.hit_rate is given, but the {trace.format} format has its own hits",
+            "remove hit_rate",
+        )
+    yield from _check_file(f"{path}.path", trace.path)
+
+
+def _check_file(path: str, file: str) -> Iterator[Fault]:
+    target = Path(file)
+    if target.is_file():
+        try:
+            with target.open("rb") as stream:
+                empty = not stream.read(1)
+        except OSError as error:
+            yield path, f"{path} = {file} cannot be read: {error.strerror}", "check its permissions"
+            return
+        if empty:
+            yield path, f"{path} = {file} is empty", "name a file with content"
+        return
+    if target.is_dir():
+        yield path, f"{path} = {file} is a folder", "name a file in it"
+        return
+    folder = target.parent
+    near = nearest(target.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else None
+    mend = "paths start at the scenario's folder"
+    if near:
+        mend = f"did you mean {folder / near}?"
+    elif not folder.is_dir():
+        mend = f"there is no folder {folder}; {mend}"
+    yield path, f"{path} = {file} does not exist", mend
+
+
+def _check_slo(parts: Parts) -> Iterator[Fault]:
+    slo = parts.slo
+    if slo is None:
+        return
+    for metric in ("ttft", "tpot", "handoff_gap", "e2e"):
+        yield from _falling_limits(slo, metric)
+    if slo.scope == "every_period" and parts.workload is not None and not parts.workload.periods:
+        yield (
+            "slo.scope",
+            "slo.scope = every_period, but workload.periods is empty",
+            "add periods: [{hours: 16, multiplier: 1}, {hours: 8, multiplier: 0.5}] to it",
+        )
+
+
+def _falling_limits(slo: Slo, metric: str) -> Iterator[Fault]:
+    limits = [x for x in slo.limits if x.metric == metric and x.percentile > 0]
+    dimension = "time_per_token" if metric == "tpot" else "time"
+    for lower, higher in pairwise(limits):
+        if higher.limit_s < lower.limit_s:
+            low, high = (format_quantity(x.limit_s, dimension) for x in (lower, higher))
+            yield (
+                f"slo.{higher.key}",
+                f"slo.{higher.key} = {high} is below slo.{lower.key} = {low}, "
+                "which then never binds",
+                f"set {higher.key} to {low} or more, or remove {lower.key}",
+            )
+
+
+def _check_chips(parts: Parts) -> Iterator[Fault]:
+    for site, chip in parts.offer_names:
+        path = f"sites.{site}.chips.{chip}"
+        offer = parts.offers.get((site, chip))
+        if offer is None:
+            if (site, chip) in parts.bare_offers:
+                yield from _check_name(path, chip)
+            continue
+        named = "relative_to" if offer.relative_to else "profile" if offer.profile else ""
+        where = f"{path}.{named}" if named else path
+        try:
+            profile = resolve_chip(chip, offer)
+        except InputError as error:
+            for issue in error.issues:
+                place = f"{issue.file}:{issue.line}: " if issue.line else ""
+                yield where, f"{where}: {place}{issue.message}", _chip_help(issue.help)
+            continue
+        limited = parts.sites.get(site)
+        if limited is not None and limited.power_w is not None and profile.tdp_w is None:
+            yield (
+                path,
+                f"sites.{site}.power is limited, but the power of {chip} is not known",
+                f"add power: 700 W to {path}",
+            )
+
+
+def _check_name(path: str, chip: str) -> Iterator[Fault]:
+    """Judge the name of an entry that is invalid otherwise."""
+    try:
+        load_chip(chip)
+    except InputError as error:
+        yield path, f"{path}: {error.issues[0].message}", _chip_help(error.issues[0].help)
+
+
+def _chip_help(hint: str) -> str:
+    own = "describe it with profile: file.yaml, or relative_to: h100, prefill: 0.8, decode: 1.2"
+    return f"{hint}; or {own}" if hint else own
+
+
+def price_help(chip: str, currency: str) -> str:
+    """Return help for a missing price: the quotes that the catalog knows.
+
+    Parameters
+    ----------
+    chip : str
+        Catalog name.
+    currency : str
+        Currency of the scenario, for the example.
+    """
+    try:
+        quotes = load_chip(chip).prices
+    except InputError:
+        quotes = ()
+    example = f"add price: 3.8 {currency}/h with your own number; prices are never assumed"
+    if not quotes:
+        return f"{example}; the catalog knows no quote for {chip}"
+    shown = [
+        f"{q.low:g}" + (f" to {q.high:g}" if q.high != q.low else "") + f" {q.currency}/h "
+        f"({q.kind}, {q.as_of}; {q.source})"
+        for q in quotes[:3]
+    ]
+    return f"{example}. Known quotes: " + "; ".join(shown)
+
+
+def _check_prices(parts: Parts) -> Iterator[Fault]:
+    offered = list(dict.fromkeys(chip for _, chip in parts.offer_names))
+    for chip in parts.priced_chips:
+        if chip in offered or not offered:
+            continue
+        near = nearest(chip, offered)
+        known = f"chips of the sites are {', '.join(offered)}"
+        if chip in chip_names():
+            known = f"no site has {chip}; {known}"
+        yield (
+            f"prices.{chip}",
+            f"prices.{chip} names a chip that no site has",
+            f"did you mean {near}?" if near else known,
+        )
+
+
+def _check_routing(parts: Parts) -> Iterator[Fault]:
+    routing = parts.routing
+    if routing is None:
+        return
+    if routing.threshold is not None and routing.thresholds is not None:
+        yield (
+            "routing.threshold",
+            "routing.threshold fixes what routing.thresholds leaves open",
+            "keep one of them",
+        )
+    values = routing.thresholds or ()
+    for i in range(1, len(values)):
+        if values[i] <= values[i - 1]:
+            yield (
+                f"routing.thresholds.{i}",
+                f"routing.thresholds.{i} = {values[i]:g} follows {values[i - 1]:g}: "
+                "thresholds must ascend",
+                f"write thresholds: {sorted(set(values))}",
+            )
+            return
+
+
+def _check_goal(parts: Parts) -> Iterator[Fault]:
+    if parts.has_budget and parts.objective == "cost_per_token":
+        yield (
+            "budget",
+            "budget is given, but objective = cost_per_token spends as little as it can",
+            "remove budget, or set objective: goodput",
+        )
+
+
+def _check_efficiency_files(parts: Parts) -> Iterator[Fault]:
+    if parts.efficiencies is not None and parts.efficiencies.file is not None:
+        yield from _check_file("efficiencies.file", parts.efficiencies.file)
+    for i, engine in parts.engines.items():
+        if engine.efficiencies is not None and engine.efficiencies.file is not None:
+            yield from _check_file(f"engines.{i}.efficiencies.file", engine.efficiencies.file)

@@ -1,0 +1,174 @@
+"""Reads a scenario file, reports everything that is wrong in it, and returns the scenario."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.scenario.checks import check_parts, price_help
+from pdd_plan.scenario.files import content_hash, find_scenario, read_text, resolve_paths
+from pdd_plan.scenario.messages import Fault, faults_of
+from pdd_plan.scenario.overrides import apply_overrides
+from pdd_plan.scenario.parts import Parts
+from pdd_plan.scenario.schema import SCHEMA_VERSION, Scenario
+from pdd_plan.scenario.source import SourceMap
+from pdd_plan.scenario.yaml_text import Document, parse_yaml
+from pdd_plan.units import show_value
+
+
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Read, override, validate and check a scenario.
+
+    Parameters
+    ----------
+    path : str or Path
+        YAML file, or the name of a scenario that ships with the package.
+    overrides : sequence of str
+        ``path=value`` changes, applied before validation.
+
+    Returns
+    -------
+    Scenario
+        In SI units, with `Scenario.source` set and paths resolved from the file's folder.
+
+    Raises
+    ------
+    InputError
+        With every issue found, in file order; those of overrides come last.
+    """
+    found = find_scenario(path)
+    document = parse_yaml(read_text(found), str(found))
+    return _build(document, str(found), found.parent, found.stem, overrides)
+
+
+def scenario_from_data(
+    data: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    folder: Path | None = None,
+    name: str = "scenario",
+) -> Scenario:
+    """Build a scenario from plain data of the YAML's shape.
+
+    Parameters
+    ----------
+    data : Mapping[str, Any]
+        Keys and values as a file has them.
+    overrides : sequence of str
+        ``path=value`` changes.
+    folder : Path, optional
+        Where relative paths start; the current folder by default.
+    name : str
+        Name, unless the data has one.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    InputError
+        With every issue found.
+    """
+    return _build(Document(dict(data)), "", folder or Path(), name, overrides)
+
+
+def _build(
+    document: Document, file: str, folder: Path, name: str, overrides: Sequence[str]
+) -> Scenario:
+    if not isinstance(document.data, dict):
+        raise InputError([*document.issues, _not_a_mapping(document, file)])
+    changed = apply_overrides(document.data, overrides)
+    lines = dict(document.lines)
+    data, files = resolve_paths(changed.data, folder)
+    data.setdefault("name", name)
+    _share_prices(data, lines)
+    source = SourceMap(file, _sha256(changed.data, files), lines, changed.texts)
+    scenario, faults = _validate(data)
+    issues = [*document.issues, *changed.issues]
+    issues += [source.issue(*fault) for fault in faults]
+    if issues or scenario is None:
+        raise InputError(_in_order(issues, lines))
+    scenario._source = source
+    return scenario
+
+
+def _not_a_mapping(document: Document, file: str) -> Issue:
+    what = show_value(document.data) if document.data is not None else "nothing but comments"
+    return Issue(
+        f"the scenario is {what}, not a mapping of keys to values",
+        "",
+        file,
+        document.lines.get("", 1),
+        "begin with schema_version: 1; pdd-plan init writes a starter",
+    )
+
+
+def _share_prices(data: dict[str, Any], lines: dict[str, int]) -> None:
+    """Put the top-level prices into the chip entries that have none of their own."""
+    prices, sites = data.get("prices"), data.get("sites")
+    if not isinstance(prices, dict) or not isinstance(sites, dict):
+        return
+    for site_name, site in sites.items():
+        chips = site.get("chips") if isinstance(site, dict) else None
+        for chip_name, offer in chips.items() if isinstance(chips, dict) else ():
+            if isinstance(offer, dict) and "price" not in offer and chip_name in prices:
+                offer["price"] = prices[chip_name]
+                path = f"sites.{site_name}.chips.{chip_name}.price"
+                lines[path] = lines.get(f"prices.{chip_name}", 0)
+
+
+def _sha256(data: Any, files: Sequence[Path]) -> str:
+    """Hash the data after overrides, and the content of every file it names."""
+    content = {"scenario": data, "files": [content_hash(path) for path in files]}
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _validate(data: dict[str, Any]) -> tuple[Scenario | None, list[Fault]]:
+    version = data.get("schema_version")
+    if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
+        message = f"schema_version = {version} is newer than this pdd-plan, which reads 1"
+        return None, [("schema_version", message, "upgrade pdd-plan, or write schema_version: 1")]
+    currency = data.get("currency")
+    context = {"currency": currency if _is_currency(currency) else "USD"}
+    faults: list[Fault] = []
+    scenario = None
+    try:
+        scenario = Scenario.model_validate(data, context=context)
+        parts = Parts.of_scenario(scenario)
+    except ValidationError as error:
+        faults = [_with_quotes(f, data) for f in faults_of(error, data, Scenario)]
+        parts = Parts.of_data(data, context)
+    known = {path for path, _, _ in faults}
+    faults += [fault for fault in check_parts(parts) if fault[0] not in known]
+    return scenario, faults
+
+
+def _with_quotes(fault: Fault, data: dict[str, Any]) -> Fault:
+    """Name the quotes that the catalog knows where a chip's price is missing."""
+    path, message, _ = fault
+    keys = path.split(".")
+    if not (len(keys) == 5 and keys[4] == "price" and message.endswith(" is missing")):
+        return fault
+    offer = data["sites"][keys[1]]["chips"][keys[3]]
+    chip = offer.get("profile") or keys[3]
+    return path, message, price_help(str(chip), str(data.get("currency", "USD")))
+
+
+def _is_currency(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 3 and value.isascii() and value.isupper()
+
+
+def _in_order(issues: Sequence[Issue], lines: Mapping[str, int]) -> list[Issue]:
+    order = {path: i for i, path in enumerate(lines)}
+
+    def key(issue: Issue) -> tuple[bool, int, int]:
+        return issue.file.startswith("--set "), issue.line, order.get(issue.path, len(order))
+
+    return sorted(dict.fromkeys(issues), key=key)

@@ -1,0 +1,153 @@
+"""``--set path=value``: changes to a scenario's plain data before it is validated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.walk import PathPart, annotations_at, keys_at
+from pdd_plan.scenario.yaml_text import parse_value
+from pdd_plan.units import nearest
+
+_NAMED = (("sites",), ("sites", "*", "chips"))
+"""Mappings whose keys the user chooses: an override may not invent one."""
+
+
+@dataclass
+class Overridden:
+    """Data with overrides applied.
+
+    Attributes
+    ----------
+    data : Any
+        Plain data; the input is left as it was.
+    texts : dict[str, str]
+        ``path=value`` as given, by the dotted path it set.
+    issues : list[Issue]
+        Overrides that could not be applied.
+    """
+
+    data: Any
+    texts: dict[str, str] = field(default_factory=dict)
+    issues: list[Issue] = field(default_factory=list)
+
+
+class _Refused(Exception):  # noqa: N818 - not an error of the program
+    def __init__(self, message: str, help: str) -> None:  # noqa: A002
+        super().__init__(message)
+        self.help = help
+
+
+def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
+    """Set values at paths.
+
+    Parameters
+    ----------
+    data : object
+        Plain data of a scenario.
+    overrides : sequence of str
+        Such as ``slo.ttft_p90=8 s`` or ``links.beijing-shanghai.bandwidth=40 Gbps``. Items of
+        lists go by position, lines also by ``from-to``, classes and engines also by name.
+
+    Returns
+    -------
+    Overridden
+    """
+    result = Overridden(deepcopy(data))
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        place = f"--set {text}"
+        parts = [part.strip() for part in path.split(".")]
+        if not equals or not all(parts):
+            message = f"the override {text!r} is not of the form path=value"
+            mend = 'write for example --set "slo.ttft_p90=8 s"'
+            result.issues.append(Issue(message, "", place, 0, mend))
+            continue
+        try:
+            real = _set(result.data, parts, parse_value(value.strip()))
+        except _Refused as refused:
+            result.issues.append(Issue(str(refused), path, place, 0, refused.help))
+        except InputError as error:
+            fault = error.issues[0]
+            message = f"the value of {path} cannot be read: {fault.message}"
+            result.issues.append(Issue(message, path, place, 0, "quote it, or check its brackets"))
+        else:
+            result.texts[".".join(map(str, real))] = text
+    return result
+
+
+def _set(data: Any, parts: list[str], value: Any) -> tuple[PathPart, ...]:
+    """Set one value in place and return the path with names of list items as positions."""
+    here: Any = data
+    real: tuple[PathPart, ...] = ()
+    for i, part in enumerate(parts):
+        last = i == len(parts) - 1
+        key: Any = _position(here, part, real) if isinstance(here, list) else part
+        if not isinstance(here, dict | list):
+            raise _Refused(
+                f"{'.'.join(map(str, real)) or 'the scenario'} is one value, so it has no {part}",
+                f"set it as a whole: {'.'.join(map(str, real))}={{{part}: ...}}",
+            )
+        if isinstance(here, dict):
+            _check_key(here, part, real)
+        real = (*real, key)
+        if last:
+            here[key] = value
+        else:
+            if isinstance(here, dict) and here.get(key) is None:
+                here[key] = {}
+            here = here[key]
+    return real
+
+
+def _check_key(here: dict[str, Any], part: str, real: tuple[PathPart, ...]) -> None:
+    if part in here:
+        return
+    shape = tuple("*" if i % 2 else p for i, p in enumerate(real))
+    where = ".".join(map(str, real))
+    if shape in _NAMED:
+        known = list(here)
+    else:
+        known = keys_at(Scenario, real, here)
+        free = not known and bool(annotations_at(Scenario, real))
+        if part in known or free:
+            return
+    near = nearest(part, known)
+    raise _Refused(
+        f"{where + '.' if where else ''}{part} is not in the scenario",
+        f"did you mean {where + '.' if where else ''}{near}?"
+        if near
+        else f"known {'below ' + where if where else 'keys'}: {', '.join(known)}",
+    )
+
+
+def _position(items: list[Any], part: str, real: tuple[PathPart, ...]) -> int:
+    where = ".".join(map(str, real))
+    names = [_name(item) for item in items]
+    if part in names:
+        if names.count(part) > 1:
+            raise _Refused(
+                f"{where}.{part} names {names.count(part)} items",
+                f"use the position, such as {where}.{names.index(part)}",
+            )
+        return names.index(part)
+    if part.isdigit() and int(part) < len(items):
+        return int(part)
+    near = nearest(part, [name for name in names if name])
+    listed = ", ".join(name for name in names if name) or f"0 to {len(items) - 1}"
+    raise _Refused(
+        f"{where}.{part} is not in the scenario",
+        f"did you mean {where}.{near}?" if near else f"known below {where}: {listed}",
+    )
+
+
+def _name(item: Any) -> str:
+    if not isinstance(item, dict):
+        return ""
+    if "from" in item and "to" in item:
+        return f"{item['from']}-{item['to']}"
+    return str(item.get("name", ""))

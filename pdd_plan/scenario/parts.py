@@ -1,0 +1,146 @@
+"""The parts of a scenario that are valid by themselves, so that checks go on where others fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from pdd_plan.scenario.machines import Efficiencies, EngineSpec
+from pdd_plan.scenario.model_numbers import ModelNumbers
+from pdd_plan.scenario.places import ChipOffer, Link, Site
+from pdd_plan.scenario.policy import Routing, Slo
+from pdd_plan.scenario.quantity import Section
+from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.traffic import Workload
+
+S = TypeVar("S", bound=Section)
+
+
+@dataclass
+class Parts:
+    """What of a scenario is valid; everything else is None or left out.
+
+    Attributes
+    ----------
+    sites : dict[str, Site]
+        Valid sites.
+    offers : dict[tuple[str, str], ChipOffer]
+        Valid chip entries by site and chip.
+    offer_names : list[tuple[str, str]]
+        Site and chip of all entries, valid or not.
+    bare_offers : set[tuple[str, str]]
+        Invalid entries that are meant to be a catalog chip.
+    site_names : list[str]
+        Names of all sites.
+    links, engines : dict[int, Link], dict[int, EngineSpec]
+        Valid ones by position.
+    complete : bool
+        Whether every site and line is valid, so that what is missing can be judged.
+    """
+
+    model: str | ModelNumbers | None = None
+    workload: Workload | None = None
+    slo: Slo | None = None
+    routing: Routing | None = None
+    efficiencies: Efficiencies | None = None
+    sites: dict[str, Site] = field(default_factory=dict)
+    offers: dict[tuple[str, str], ChipOffer] = field(default_factory=dict)
+    offer_names: list[tuple[str, str]] = field(default_factory=list)
+    bare_offers: set[tuple[str, str]] = field(default_factory=set)
+    site_names: list[str] = field(default_factory=list)
+    links: dict[int, Link] = field(default_factory=dict)
+    engines: dict[int, EngineSpec] = field(default_factory=dict)
+    priced_chips: list[str] = field(default_factory=list)
+    objective: str = "cost_per_token"
+    has_budget: bool = False
+    complete: bool = False
+
+    @classmethod
+    def of_scenario(cls, scenario: Scenario) -> Parts:
+        """Return the parts of a valid scenario: all of them."""
+        sites = scenario.sites
+        offers = {(s, c): o for s, site in sites.items() for c, o in site.chips.items()}
+        engines = () if isinstance(scenario.engines, str) else scenario.engines
+        return cls(
+            model=scenario.model,
+            workload=scenario.workload,
+            slo=scenario.slo,
+            routing=scenario.routing,
+            efficiencies=scenario.efficiencies,
+            sites=dict(sites),
+            offers=offers,
+            offer_names=list(offers),
+            site_names=list(sites),
+            links=dict(enumerate(scenario.links)),
+            engines=dict(enumerate(engines)),
+            priced_chips=list(scenario.prices),
+            objective=scenario.objective,
+            has_budget=scenario.budget_usd_per_hour is not None,
+            complete=True,
+        )
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any], context: dict[str, Any]) -> Parts:
+        """Return the valid parts of plain data.
+
+        Parameters
+        ----------
+        data : Mapping[str, Any]
+            Plain data of a scenario.
+        context : dict[str, Any]
+            Validation context with the ``currency``.
+        """
+
+        def part(section: type[S], value: Any) -> S | None:
+            try:
+                return section.model_validate(value, context=context)
+            except ValidationError:
+                return None
+
+        parts = cls(
+            workload=part(Workload, data.get("workload")),
+            slo=part(Slo, data.get("slo")),
+            routing=part(Routing, data.get("routing", {})),
+            efficiencies=part(Efficiencies, data.get("efficiencies", {})),
+            objective=str(data.get("objective", "cost_per_token")),
+            has_budget=data.get("budget") is not None,
+            priced_chips=list(_mapping(data.get("prices"))),
+        )
+        model = data.get("model")
+        parts.model = part(ModelNumbers, model) if isinstance(model, dict) else None
+        if isinstance(model, str) and model:
+            parts.model = model
+        for name, value in _mapping(data.get("sites")).items():
+            parts.site_names.append(name)
+            site = part(Site, value)
+            if site is not None:
+                parts.sites[name] = site
+            for chip, offer_data in _mapping(_mapping(value).get("chips")).items():
+                parts.offer_names.append((name, chip))
+                offer = part(ChipOffer, offer_data)
+                if offer is not None:
+                    parts.offers[name, chip] = offer
+                elif not {"relative_to", "profile"} & set(_mapping(offer_data)):
+                    parts.bare_offers.add((name, chip))
+        parts.links = _valid(data.get("links"), lambda value: part(Link, value))
+        parts.engines = _valid(data.get("engines"), lambda value: part(EngineSpec, value))
+        links = data.get("links", [])
+        parts.complete = (
+            len(parts.sites) == len(parts.site_names) > 0
+            and isinstance(links, list)
+            and len(parts.links) == len(links)
+        )
+        return parts
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _valid(value: Any, read: Any) -> dict[int, Any]:
+    items = value if isinstance(value, list) else []
+    found = {i: read(item) for i, item in enumerate(items)}
+    return {i: item for i, item in found.items() if item is not None}
