@@ -234,8 +234,8 @@ def _aliases() -> Mapping[str, str]:
 
 def _parse(path: Path, shown: str, seen: tuple[str, ...]) -> ChipProfile:
     reader = Reader(read_yaml(path, shown))
-    data = reader.mapping((), reader.document.data, _KEYS)
-    if data and data.get("kind", "chip") != "chip":
+    data = reader.root(_KEYS)
+    if data.get("kind", "chip") != "chip":
         reader.fault(("kind",), f"kind = '{data['kind']}' is no chip profile", "kind: chip")
     name = str(data.get("name", path.stem)).lower()
     relative = _relative(reader, data, path.parent)

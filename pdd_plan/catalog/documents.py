@@ -99,6 +99,19 @@ class Reader:
                     self.fault((*path, key), f"unknown key '{key}'", hint)
         return value
 
+    def root(self, known: Iterable[str]) -> dict[str, Any]:
+        """Return the file's mapping; unknown keys are faults.
+
+        Raises
+        ------
+        InputError
+            If the file holds no mapping.
+        """
+        data = self.mapping((), self.document.data, known)
+        if not isinstance(self.document.data, dict):
+            self.finish()
+        return data
+
     def text(self, path: Path_, value: Any, choices: Iterable[str] | None = None) -> str:
         """Return a string, one of `choices` if these are given."""
         if value is None or isinstance(value, dict | list) or not str(value).strip():

@@ -45,7 +45,7 @@ def grouped_query(fields: Fields) -> list[Attention]:
     sliding = _gqa(fields, limit=fields.count("sliding_window"))
     if fields.get("layer_types") is None:
         return [sliding] * layers
-    types = fields.per_layer("layer_types", layers)
+    types = fields.per_layer("layer_types", layers, ("sliding_attention", "full_attention"))
     return [sliding if kind == "sliding_attention" else full for kind in types]
 
 
@@ -55,12 +55,13 @@ def block_sparse(fields: Fields) -> list[Attention]:
     The cache is kept whole; keys of the index are not counted as cache.
     """
     layers, full = fields.count("num_hidden_layers"), _gqa(fields)
-    sparse = Fields(fields.get("sparse_attention_config") or {}, fields.file)
+    sparse = fields.inner("sparse_attention_config")
     if not sparse.get("use_sparse_attention"):
         return [full] * layers
     limit = sparse.count("sparse_block_size") * sparse.count("sparse_topk_blocks")
     index = 2.0 * sparse.count("sparse_num_index_heads") * sparse.count("sparse_index_dim")
-    flags = sparse.per_layer("sparse_attention_freq", layers)
+    fields.finish()
+    flags = sparse.per_layer("sparse_attention_freq", layers, (0, 1))
     sparse.finish()
     base = full.spans[0]
     chosen = Span("top_k", base.prefill_flop, base.decode_flop, base.elements, limit=limit)
@@ -89,7 +90,7 @@ def lightning_hybrid(fields: Fields) -> list[Attention]:
     heads, width = fields.count("num_attention_heads"), _head_dim(fields)
     linear = _linear(5.0 * hidden * heads * width, heads, width, width, 4.0)
     full = _gqa(fields)
-    return [full if kind else linear for kind in fields.per_layer("attn_type_list", layers)]
+    return [full if kind else linear for kind in fields.per_layer("attn_type_list", layers, (0, 1))]
 
 
 def delta_hybrid(fields: Fields) -> list[Attention]:
@@ -105,7 +106,8 @@ def delta_hybrid(fields: Fields) -> list[Attention]:
     linear = _linear(params, value_heads, key_dim, value_dim, 6.0)
     full = _gqa(fields, gated=True)
     if fields.get("layer_types") is not None:
-        flags = [k == "full_attention" for k in fields.per_layer("layer_types", layers)]
+        kinds = ("linear_attention", "full_attention")
+        flags = [k == kinds[1] for k in fields.per_layer("layer_types", layers, kinds)]
     else:
         interval = fields.count("full_attention_interval")
         flags = [(i + 1) % interval == 0 for i in range(layers)]
@@ -158,18 +160,19 @@ def latent(fields: Fields) -> list[Attention]:
     if fields.get("indexer_types") is None:
         return [indexed] * layers
     shared = _mla(fields, top_k=top_k)
-    types = fields.per_layer("indexer_types", layers)
+    types = fields.per_layer("indexer_types", layers, ("full", "shared"))
     return [shared if kind == "shared" else indexed for kind in types]
 
 
 def kimi_hybrid(fields: Fields) -> list[Attention]:
     """Return Kimi delta attention with latent full layers between (Kimi-K3)."""
     layers, hidden = fields.count("num_hidden_layers"), fields.count("hidden_size")
-    linear = Fields(fields.get("linear_attn_config") or {}, fields.file)
+    linear = fields.inner("linear_attn_config")
     heads, width = linear.count("num_heads"), linear.count("head_dim")
-    full_layers = linear.get("full_attn_layers")
-    if not isinstance(full_layers, list):
+    full_layers = linear.numbers("full_attn_layers")
+    if not full_layers:
         linear.fault("full_attn_layers", "full_attn_layers must list the full layers, from 1")
+    fields.finish()
     linear.finish()
     inner = heads * width
     gate = hidden * inner if linear.get("use_full_rank_gate") else width * (hidden + inner)

@@ -187,17 +187,20 @@ def _mlps(fields: Fields) -> list[tuple[float, float, int, int]]:
 
 def _expert_layers(fields: Fields, layers: int) -> list[bool]:
     """Return which layers have routed experts."""
-    types, frequency = fields.get("mlp_layer_types"), fields.get("moe_layer_freq")
-    if isinstance(types, list):
-        return [kind == "sparse" for kind in fields.per_layer("mlp_layer_types", layers)]
-    if isinstance(frequency, list):
-        return [bool(flag) for flag in fields.per_layer("moe_layer_freq", layers)]
-    first = int(fields.get("first_k_dense_replace") or 0)
-    step = int(fields.get("decoder_sparse_step") or frequency or 1)
-    dense_only = set(fields.get("mlp_only_layers") or ())
-    if fields.get("decoder_sparse_step"):
+    if fields.get("mlp_layer_types") is not None:
+        kinds = fields.per_layer("mlp_layer_types", layers, ("dense", "sparse"))
+        return [kind == "sparse" for kind in kinds]
+    if isinstance(fields.get("moe_layer_freq"), list):
+        return [bool(flag) for flag in fields.per_layer("moe_layer_freq", layers, (0, 1))]
+    first, dense_only = (
+        fields.natural("first_k_dense_replace", 0),
+        fields.numbers("mlp_only_layers"),
+    )
+    if fields.get("decoder_sparse_step") is not None:
+        step = fields.count("decoder_sparse_step")
         chosen = [(i + 1) % step == 0 for i in range(layers)]
     else:
+        step = fields.optional_count("moe_layer_freq") or 1
         chosen = [i % step == 0 for i in range(layers)]
     return [i >= first and flag and i not in dense_only for i, flag in enumerate(chosen)]
 

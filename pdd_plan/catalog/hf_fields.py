@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pdd_plan.errors import InputError, Issue
@@ -71,11 +71,54 @@ class Fields:
         found = self.first(*keys)
         return found if found is not None else self.count(keys[0])
 
-    def per_layer(self, key: str, layers: int) -> list[Any]:
-        """Return a list with one item per layer; longer lists are cut (trailing MTP layers)."""
+    def natural(self, key: str, default: int) -> int:
+        """Return a whole number of 0 or more, or a default where the field is absent or null."""
+        value = self._data.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            self.fault(key, f"{key} = {value!r} must be a whole number of 0 or more")
+            return default
+        return value
+
+    def numbers(self, key: str) -> frozenset[int]:
+        """Return a list of whole numbers as a set; empty where the field is absent or null."""
+        value = self._data.get(key)
+        if value is None:
+            return frozenset()
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            self.fault(key, f"{key} must be a list of whole numbers")
+            return frozenset()
+        return frozenset(value)
+
+    def inner(self, key: str) -> Fields:
+        """Return a mapping inside the configuration, empty with a fault if it is none."""
+        value = self._data.get(key)
+        if value is not None and not isinstance(value, Mapping):
+            self.fault(key, f"{key} must be a mapping")
+        return Fields(value if isinstance(value, Mapping) else {}, self.file)
+
+    def per_layer(self, key: str, layers: int, known: Sequence[Any] | None = None) -> list[Any]:
+        """Return a list with one item per layer; longer lists are cut (trailing MTP layers).
+
+        Parameters
+        ----------
+        key : str
+            Field that holds the list.
+        layers : int
+            Layers of the model.
+        known : sequence, optional
+            Items that are understood; whole numbers of 0 or more if not given.
+        """
         value = self._data.get(key)
         if not isinstance(value, list) or len(value) < layers:
             length = len(value) if isinstance(value, list) else 0
             self.fault(key, f"{key} has {length} items for {layers} layers")
             return [None] * layers
+        for item in value[:layers]:
+            fits = (type(item) is int and item >= 0) if known is None else item in known
+            if not fits:
+                words = "a whole number" if known is None else " or ".join(map(str, known))
+                self.fault(key, f"{key} has an item {item!r} where {words} was expected")
+                return [None] * layers
         return value[:layers]

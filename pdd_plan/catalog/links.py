@@ -107,8 +107,8 @@ def _shipped(name: str) -> LinkProfile:
 
 def _parse(path: Path, shown: str) -> LinkProfile:
     reader = Reader(read_yaml(path, shown))
-    data = reader.mapping((), reader.document.data, _KEYS)
-    if data and data.get("kind") != "link":
+    data = reader.root(_KEYS)
+    if data.get("kind") != "link":
         reader.fault((), f"kind = '{data.get('kind')}' is no link profile", "kind: link")
     link_class = reader.text(("class",), data.get("class"), LINK_CLASSES)
     facts = {

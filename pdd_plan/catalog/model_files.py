@@ -139,7 +139,7 @@ def profile_from_document(document: Document, name: str) -> ModelProfile:
         If the file is malformed.
     """
     reader = Reader(document)
-    data = reader.mapping((), document.data, _KEYS)
+    data = reader.root(_KEYS)
     for key in ("hidden_size", "vocab_size", "kernels_per_layer", "layers", "source", "date"):
         if key not in data:
             reader.fault((), f"{key} is missing")

@@ -71,9 +71,8 @@ def model_from_numbers(
     InputError
         If a number is missing, impossible or unknown.
     """
-    reader = Reader(document or Document(numbers, "", {}))
-    data = reader.mapping((), dict(numbers) if isinstance(numbers, Mapping) else numbers)
-    reader.mapping((), data, ("kind", *REQUIRED, *OPTIONAL))
+    reader = Reader(document or Document(dict(numbers), "", {}))
+    data = reader.root(("kind", *REQUIRED, *OPTIONAL))
     if missing := [key for key in REQUIRED if key not in data]:
         reader.fault((), f"{', '.join(missing)} missing", "required: " + ", ".join(REQUIRED))
     values = {

@@ -382,3 +382,39 @@ def test_multi_token_prediction_is_left_out():
 def _kv_rows(data_dir):
     with (data_dir / "model-configs" / "kv_bytes_per_token.csv").open() as file:
         return {row["model"]: row for row in csv.DictReader(file)}
+
+
+WEIRD = ("x", -1, 0, 1.5, None, [], ["a"], {}, True, [[1]])
+
+
+def test_no_configuration_field_ends_in_a_traceback(data_dir):
+    # Each field of each configuration replaced by something odd: a profile or an InputError.
+    outcomes = {"profile": 0, "error": 0}
+    for path in sorted((data_dir / "model-configs").glob("*.json")):
+        config = json.loads(path.read_text())
+        for key, value in _places(config):
+            original = value[key]
+            for odd in WEIRD:
+                value[key] = odd
+                try:
+                    model = model_from_config(config, name="x")
+                except InputError:
+                    outcomes["error"] += 1
+                else:
+                    assert model.total_params > 0
+                    outcomes["profile"] += 1
+            value[key] = original
+    assert min(outcomes.values()) > 1000
+
+
+def test_kinds_of_layers_that_are_not_known_are_refused():
+    config = {**LLAMA, "sliding_window": 512, "layer_types": ["chunked_attention"] * 32}
+    with pytest.raises(InputError, match="'chunked_attention' where sliding_attention or full"):
+        model_from_config(config, name="x")
+
+
+def _places(data):
+    for key in list(data):
+        yield key, data
+        if isinstance(data[key], dict) and key != "vision_config":
+            yield from _places(data[key])
