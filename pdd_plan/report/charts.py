@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pdd_plan.fleet.plan import Plan, PlanLink, Pool
 from pdd_plan.report import digits
@@ -140,7 +141,8 @@ def _hits(plan: Plan, labels: Labels) -> Chart | None:
         rules.append(Rule(said, routing.threshold))
     axes = (labels.word("axis.hit_rate"), labels.word("axis.share"))
     series = Series(labels.word("all"), bins.edges, bins.weights)
-    return _chart("hits", labels, "steps", axes, (series,), rules)
+    chart = _chart("hits", labels, "steps", axes, (series,), rules)
+    return replace(chart, description=labels.say("chart.hits_routed")) if rules else chart
 
 
 def _front(plan: Plan, labels: Labels) -> Chart | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.report import digits, sentences
+from pdd_plan.report import digits
 from pdd_plan.report.blocks import (
     Column,
     Fact,
     Facts,
-    Mark,
     Section,
     Sentence,
     Sentences,
@@ -20,22 +18,9 @@ from pdd_plan.report.blocks import (
     View,
 )
 from pdd_plan.report.comparison import Comparison
+from pdd_plan.report.comparison_rows import Row, all_rows
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
-from pdd_plan.report.tidy import Value
-
-PoolKey = tuple[str, str, str]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One row: how to read its value off a plan, how to write it, and which end is best."""
-
-    label: str
-    value: Callable[[Plan], Value]
-    text: Callable[[Plan], str]
-    best: Callable[[Sequence[float]], float] | None = None
-    is_cost: bool = False
 
 
 def comparison_view(comparison: Comparison, lang: str = "en") -> View:
@@ -59,13 +44,7 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
     """
     labels = Labels(lang)
     names = tuple(clean(name) for name, _ in comparison.alternatives)
-    rows = [
-        *_money_rows(comparison, labels),
-        *_latency_rows(comparison, labels),
-        *_load_rows(comparison, labels),
-        *_fleet_rows(comparison, labels),
-        *_proof_rows(labels),
-    ]
+    rows = all_rows(comparison, labels)
     table = Table(
         (Column(""), *(Column(name, right=True) for name in names)),
         tuple(_cells(row, comparison) for row in rows),
@@ -74,8 +53,8 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
     notes = [Sentence("", said, "bad") for said in _notes(comparison, labels)]
     legend = Sentences((*notes, Sentence("", labels.say("legend"), "faint")))
     sections = [
-        Section("comparison", labels.word("comparison"), (table, legend)),
         *_warnings(comparison, labels),
+        Section("comparison", labels.word("comparison"), (table, legend)),
         Section("reproduce", labels.word("reproduce"), (_footer(comparison, labels),)),
     ]
     return View(
@@ -87,218 +66,45 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
     )
 
 
-def _cells(row: _Row, comparison: Comparison) -> tuple[Text, ...]:
+def _cells(row: Row, comparison: Comparison) -> tuple[Text, ...]:
+    """Return a row in which what differs from the first and what is best are marked.
+
+    Numbers are held to be equal where the reader sees no difference between them.
+    """
     plans = comparison.plans
-    values = [row.value(plan) for plan in plans]
-    differs = any(value != values[0] for value in values)
-    best = _best(row, plans, values) if differs else None
-    label = Text(f"~ {row.label}" if differs else f"  {row.label}", "" if differs else "faint")
-    cells = [label]
-    for plan, value in zip(plans, values, strict=True):
-        said, mark = row.text(plan), ""
-        if best is not None and value == best and _counts(row, plan):
-            said, mark = f"{said} *", "best"
-        elif differs and value != values[0]:
-            mark = "changed"
-        cells.append(Text(said, _mark(mark)))
+    said = [row.text(plan) for plan in plans]
+    known = [text for text in said if text != digits.MISSING]
+    differs = len(set(known)) > 1
+    best = _best(row, plans, said) if differs else None
+    cells = [Text(f"~ {row.label}" if differs else f"  {row.label}", "" if differs else "faint")]
+    for plan, text in zip(plans, said, strict=True):
+        if best is not None and text == best and _counts(row, plan):
+            cells.append(Text(f"{text} *", "best"))
+        elif differs and known and text not in (known[0], digits.MISSING):
+            cells.append(Text(f"{text}  ", "changed"))
+        else:
+            cells.append(Text(f"{text}  "))
     return tuple(cells)
 
 
-def _mark(name: str) -> Mark:
-    return "best" if name == "best" else "changed" if name == "changed" else ""
-
-
-def _best(row: _Row, plans: Sequence[Plan], values: Sequence[Value]) -> float | None:
-    """Return the best value among plans that meet their limits; None where ranks say nothing."""
+def _best(row: Row, plans: Sequence[Plan], said: Sequence[str]) -> str | None:
+    """Return the best text among plans that meet their limits; None where ranks say nothing."""
     if row.best is None or (row.is_cost and len({plan.currency for plan in plans}) > 1):
         return None
-    numbers = [
-        float(value)
-        for plan, value in zip(plans, values, strict=True)
+    ranked = [
+        (float(value), text)
+        for value, plan, text in zip(map(row.value, plans), plans, said, strict=True)
         if isinstance(value, int | float) and _counts(row, plan)
     ]
-    return row.best(numbers) if len(numbers) > 1 else None
+    if len({text for _, text in ranked}) < 2:
+        return None
+    end = row.best([value for value, _ in ranked])
+    return next(text for value, text in ranked if value == end)
 
 
-def _counts(row: _Row, plan: Plan) -> bool:
+def _counts(row: Row, plan: Plan) -> bool:
     """Say whether a plan may be called best: one that misses a limit is not the cheapest."""
     return plan.status != "infeasible" and (not row.is_cost or all(item.met for item in plan.slo))
-
-
-def _money_rows(comparison: Comparison, labels: Labels) -> list[_Row]:
-    currencies = {plan.currency for plan in comparison.plans}
-    one = clean(currencies.pop()) if len(currencies) == 1 else ""
-
-    def amount(key: str) -> tuple[Callable[[Plan], Value], Callable[[Plan], str]]:
-        def value(plan: Plan) -> Value:
-            found = getattr(plan.cost, key, None)
-            return None if found is None else float(found)
-
-        def text(plan: Plan) -> str:
-            found = value(plan)
-            said = digits.money(found if isinstance(found, float) else None)
-            return said if one or found is None else f"{said} {clean(plan.currency)}"
-
-        return value, text
-
-    keys = (
-        (labels.word("per_hour", currency=one).lstrip(), "usd_per_hour"),
-        (labels.word("per_m_out", currency=one).lstrip(), "usd_per_million_output_tokens"),
-        (
-            f"{labels.word('per_m_out', currency=one)} {labels.word('per_m_goodput')}".lstrip(),
-            "usd_per_million_output_tokens_at_goodput",
-        ),
-        (labels.word("per_m_total", currency=one).lstrip(), "usd_per_million_total_tokens"),
-    )
-    rows = [_Row(label, *amount(key), best=min, is_cost=True) for label, key in keys]
-    first = comparison.plans[0].cost
-    if one and first is not None and first.usd_per_million_output_tokens > 0:
-        base = first.usd_per_million_output_tokens
-
-        def change(plan: Plan) -> Value:
-            return None if plan.cost is None else plan.cost.usd_per_million_output_tokens / base - 1
-
-        label = f"{keys[1][0]}, {clean(comparison.alternatives[0][0])} = 0"
-        rows.insert(2, _Row(label, change, lambda plan: _signed(change(plan))))
-    return rows
-
-
-def _signed(value: Value) -> str:
-    if not isinstance(value, float):
-        return digits.MISSING
-    return f"+{digits.percent(value)}" if value > 0 else digits.percent(value)
-
-
-def _latency_rows(comparison: Comparison, labels: Labels) -> list[_Row]:
-    def times(metric: str, name: str) -> _Row:
-        def value(plan: Plan) -> Value:
-            return getattr(getattr(plan.latency, metric, None), name, None)
-
-        def text(plan: Plan) -> str:
-            found = value(plan)
-            return digits.seconds(found if isinstance(found, float) else None)
-
-        key = {"ttft_s": "ttft", "tpot_s": "tpot", "handoff_gap_s": "handoff_gap"}[metric]
-        return _Row(f"{labels.word(key)} {name.upper()}", value, text, best=min)
-
-    rows = [times("ttft_s", name) for name in ("p50", "p90", "p99")]
-    rows.append(times("tpot_s", "p90"))
-    if any(plan.latency is not None and plan.latency.handoff_gap_s for plan in comparison.plans):
-        rows.append(times("handoff_gap_s", "p90"))
-
-    def met(plan: Plan) -> Value:
-        return all(item.met for item in plan.slo) if plan.slo else None
-
-    def met_text(plan: Plan) -> str:
-        found = met(plan)
-        return digits.MISSING if found is None else labels.word("yes" if found else "no")
-
-    return [*rows, _Row(f"{labels.word('slo')}: {labels.word('met')}", met, met_text)]
-
-
-def _load_rows(comparison: Comparison, labels: Labels) -> list[_Row]:
-    def demand(plan: Plan) -> Value:
-        return plan.demand.requests_per_s if plan.demand is not None else None
-
-    def goodput(plan: Plan) -> Value:
-        return plan.goodput.requests_per_s if plan.goodput is not None else None
-
-    references = {plan.bcr_reference for plan in comparison.plans if plan.bcr is not None}
-    shared = references.pop() if len(references) == 1 else None
-    label = labels.word("bcr")
-    if shared is not None:
-        label = f"{label} ({labels.name(clean(shared))} = 1)"
-
-    def bcr(plan: Plan) -> str:
-        if plan.bcr is None:
-            return digits.MISSING
-        return digits.number(plan.bcr, 2) if shared else sentences.bcr_text(plan, labels)
-
-    return [
-        _Row(f"{labels.word('demand')}, req/s", demand, lambda p: digits.rate(_number(demand(p)))),
-        _Row(
-            f"{labels.word('goodput')}, req/s",
-            goodput,
-            lambda p: digits.rate(_number(goodput(p))),
-            best=max,
-        ),
-        _Row(label, lambda plan: plan.bcr, bcr, best=max, is_cost=shared is None),
-    ]
-
-
-def _number(value: Value) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _fleet_rows(comparison: Comparison, labels: Labels) -> list[_Row]:
-    plans = comparison.plans
-
-    def of_routing(key: str) -> Callable[[Plan], Value]:
-        return lambda plan: getattr(plan.routing, key, None)
-
-    def threshold(plan: Plan) -> str:
-        if plan.routing is None:
-            return digits.MISSING
-        return sentences.threshold_text(plan, plan.routing.threshold)
-
-    requests, tokens = of_routing("relay_request_fraction"), of_routing("relay_token_fraction")
-    rows = [
-        _Row(labels.word("threshold"), of_routing("threshold"), threshold),
-        _Row(
-            labels.word("relay_requests"),
-            requests,
-            lambda plan: digits.percent(_number(requests(plan))),
-        ),
-        _Row(
-            labels.word("relay_tokens"), tokens, lambda plan: digits.percent(_number(tokens(plan)))
-        ),
-    ]
-    pools = [(pool.role, pool.site, pool.chip) for plan in plans for pool in plan.pools]
-    order = {role: number for number, role in enumerate(("prefill", "relay", "decode"))}
-    by_role = sorted(dict.fromkeys(pools), key=lambda pool: order[pool[0]])
-    rows += [_chips_row(key, labels) for key in by_role]
-    links = [(link.from_site, link.to_site) for plan in plans for link in plan.links]
-    rows += [_link_row(key, labels) for key in dict.fromkeys(links)]
-    return [*rows, _total_row(labels)]
-
-
-def _chips_row(key: PoolKey, labels: Labels) -> _Row:
-    role, site, chip = key
-
-    def chips(plan: Plan) -> int:
-        return sum(p.chips for p in plan.pools if (p.role, p.site, p.chip) == key)
-
-    label = f"{labels.word('chips_row')}, {clean(site)} {labels.word(role)} {clean(chip)}"
-    return _Row(label, chips, lambda plan: digits.number(chips(plan), 0) if plan.pools else "-")
-
-
-def _total_row(labels: Labels) -> _Row:
-    def chips(plan: Plan) -> int:
-        return sum(pool.chips for pool in plan.pools)
-
-    label = f"{labels.word('chips_row')}, {labels.word('total')}"
-    return _Row(label, chips, lambda plan: digits.number(chips(plan), 0) if plan.pools else "-")
-
-
-def _link_row(key: tuple[str, str], labels: Labels) -> _Row:
-    def gbps(plan: Plan) -> float:
-        return sum(p.gbps for p in plan.links if (p.from_site, p.to_site) == key)
-
-    label = labels.word("line", a=clean(key[0]), b=clean(key[1]))
-    return _Row(f"{label}, Gbps", gbps, lambda plan: digits.significant(gbps(plan), 6))
-
-
-def _proof_rows(labels: Labels) -> list[_Row]:
-    def gap(plan: Plan) -> Value:
-        return plan.certificate.gap if plan.certificate is not None else None
-
-    def status(plan: Plan) -> str:
-        return labels.word(f"status.{plan.status}" if plan.certificate else "evaluated")
-
-    return [
-        _Row(labels.word("status_row"), lambda plan: plan.status, status),
-        _Row(labels.word("gap"), gap, lambda plan: digits.gap(_number(gap(plan)))),
-    ]
 
 
 def _notes(comparison: Comparison, labels: Labels) -> list[str]:
@@ -312,25 +118,38 @@ def _notes(comparison: Comparison, labels: Labels) -> list[str]:
 
 
 def _warnings(comparison: Comparison, labels: Labels) -> list[Section]:
-    texts = []
+    """Return every warning once, with the alternatives it is about."""
+    about: dict[str, list[str]] = {}
     for name, plan in comparison.alternatives:
-        texts += [Sentence(clean(name), clean(text), "bad") for text in plan.warnings]
+        said = list(plan.warnings)
         if plan.infeasibility is not None:
-            texts.append(Sentence(clean(name), clean(plan.infeasibility.reason), "bad"))
+            said.append(plan.infeasibility.reason)
+        for text in dict.fromkeys(said):
+            about.setdefault(text, []).append(clean(name))
+    texts = [
+        Sentence(
+            "" if len(names) == len(comparison.plans) else ", ".join(names), clean(text), "bad"
+        )
+        for text, names in about.items()
+    ]
     if not texts:
         return []
     return [Section("warnings", labels.word("warnings"), (Sentences(tuple(texts)),))]
 
 
 def _footer(comparison: Comparison, labels: Labels) -> Facts:
+    """Return how to get the comparison again; alternatives of the same origin share a line."""
     facts = []
     if comparison.command:
         facts.append(Fact(labels.word("command"), (Text(clean(comparison.command)),)))
     versions = ", ".join(dict.fromkeys(clean(plan.tool_version) for plan in comparison.plans))
     facts.append(Fact(labels.word("version"), (Text(f"pdd-plan {versions}"),)))
+    origins: dict[tuple[str, ...], list[str]] = {}
     for name, plan in comparison.alternatives:
-        texts = [Text(clean(plan.scenario.name)), Text(clean(plan.scenario.sha256))]
-        if plan.command and plan.command != comparison.command:
-            texts.append(Text(clean(plan.command)))
-        facts.append(Fact(clean(name), tuple(texts)))
+        command = plan.command if plan.command != comparison.command else ""
+        origin = (plan.scenario.name, plan.scenario.sha256, command)
+        origins.setdefault(origin, []).append(clean(name))
+    for source, names in origins.items():
+        texts = tuple(Text(clean(text)) for text in source if text)
+        facts.append(Fact(", ".join(names), texts))
     return Facts(tuple(facts))

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len
@@ -43,6 +44,8 @@ PIPE_WIDTH = 100
 NO_LINE_START = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
 NO_LINE_END = "\uff08"
 """Chinese comma, full stop, semicolon, colon, closing bracket, list comma; opening bracket."""
+ROW_NAME = 22
+"""Names of rows may be wrapped to this width where columns are alternatives."""
 TEXT_COLUMN = 14
 """A column of text may be wrapped to this width before the table is shown row by row."""
 
@@ -224,17 +227,9 @@ def table_lines(table: Table, width: int) -> Iterator[RichText]:
     room = width - INDENT
     widths = _natural(table)
     if table.wide and _total(widths) > room:
-        groups = _groups(table, widths, room)
+        groups = _groups(table, room)
         if groups is not None:
-            for number, group in enumerate(groups):
-                if number:
-                    yield RichText()
-                part = Table(
-                    tuple(table.columns[i] for i in group),
-                    tuple(tuple(row[i] for i in group) for row in table.rows),
-                    table.heads,
-                )
-                yield from _grid(part, _natural(part))
+            yield from _grouped(table, groups)
             return
     shrunk = _shrink(table, widths, room)
     if shrunk is not None:
@@ -259,18 +254,41 @@ def _total(widths: Iterable[int]) -> int:
     return sum(sizes) + GUTTER * (len(sizes) - 1)
 
 
-def _groups(table: Table, widths: list[int], room: int) -> list[list[int]] | None:
-    """Split the columns behind the heads into groups that fit; None where one alone does not."""
-    heads = list(range(table.heads))
-    groups, group = [], list(heads)
-    for index in range(table.heads, len(widths)):
-        if _total(widths[i] for i in [*heads, index]) > room:
+def _groups(table: Table, room: int) -> dict[tuple[int, ...], list[int]] | None:
+    """Split the columns behind the first into groups that fit; None where one alone does not.
+
+    Returns
+    -------
+    dict of tuple of int to list of int, or None
+        Columns of each group, and their widths: row names and headings are broken if need be.
+    """
+    sizes = [
+        max(min(cell_len(column.label), TEXT_COLUMN), _data_width(table, index))
+        for index, column in enumerate(table.columns)
+    ]
+    sizes[0] = min(sizes[0], max(ROW_NAME, room // 3))
+    groups, group = [], [0]
+    for index in range(1, len(sizes)):
+        if _total([sizes[0], sizes[index]]) > room:
             return None
-        if _total(widths[i] for i in [*group, index]) > room:
+        if _total(sizes[i] for i in [*group, index]) > room:
             groups.append(group)
-            group = list(heads)
+            group = [0]
         group.append(index)
-    return [*groups, group]
+    return {tuple(part): [sizes[i] for i in part] for part in [*groups, group]}
+
+
+def _data_width(table: Table, index: int) -> int:
+    return max((cell_len(row[index].text) for row in table.rows), default=0)
+
+
+def _grouped(table: Table, groups: dict[tuple[int, ...], list[int]]) -> Iterator[RichText]:
+    for number, (group, sizes) in enumerate(groups.items()):
+        if number:
+            yield RichText()
+        rows = tuple(tuple(row[i] for i in group) for row in table.rows)
+        part = replace(table, columns=tuple(table.columns[i] for i in group), rows=rows)
+        yield from _grid(part, sizes)
 
 
 def _shrink(table: Table, widths: list[int], room: int) -> list[int] | None:
@@ -306,9 +324,10 @@ def _grid(table: Table, widths: list[int]) -> Iterator[RichText]:
     for number, row in enumerate((heads, *table.rows)):
         last = table.total and number == len(table.rows)
         cells = []
-        for text, size in zip(row, widths, strict=True):
+        for index, (text, size) in enumerate(zip(row, widths, strict=True)):
             style = "bold" if last and not text.mark else STYLES[text.mark]
-            cells.append(list(wrap(RichText(text.text, style=style), size, 0, 0)))
+            hang = GUTTER if table.wide and index == 0 else 0
+            cells.append(list(wrap(RichText(text.text, style=style), size, 0, hang)))
         height = max(len(cell) for cell in cells)
         if number == 0:  # headings stand on their columns
             cells = [[RichText()] * (height - len(cell)) + cell for cell in cells]

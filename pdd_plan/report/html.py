@@ -27,13 +27,15 @@ p{margin:.35rem 0}.sub{color:var(--soft);margin:0}.sub.bad{color:var(--bad);font
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:.35rem .6rem;text-align:left;border-bottom:1px solid var(--line);
 vertical-align:top;overflow-wrap:anywhere;min-width:3.2rem}
-td:first-child,th:first-child{min-width:8rem}
+td:not(.right),tbody th:not(.right){min-width:6.5rem}
+td:first-child,tbody th:first-child{min-width:8rem}
 thead th{background:var(--head);font-weight:600;font-size:.85rem;color:var(--soft);
 overflow-wrap:normal}
 .right{text-align:right;white-space:nowrap}
 tbody th{font-weight:400}tr.total td,tr.total th{font-weight:600;border-top:2px solid var(--line)}
 dl{display:grid;grid-template-columns:minmax(7rem,max-content) 1fr;gap:.3rem 1.25rem;margin:0}
-dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}dd span+span{margin-left:1.1rem}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+dd span{display:inline-block;margin-right:1.1rem}
 .good{color:var(--good)}.bad{color:var(--bad);font-weight:600}.best{color:var(--good);
 font-weight:700}.changed{color:var(--changed)}.strong{font-weight:700}.faint{color:var(--soft)}
 section.warnings{border-left:4px solid var(--bad);padding:.1rem 1rem .4rem;margin-top:1.25rem;

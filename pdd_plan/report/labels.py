@@ -148,7 +148,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "relay_requests": ("Relay requests", "中继请求占比"),
     "relay_tokens": ("Relay tokens", "中继词元占比"),
     "chips_row": ("Chips", "芯片数"),
-    "line_row": ("Line", "线路"),
+    "line_row": ("Line {a} -> {b}, Gbps", "线路 {a} -> {b}，Gbps"),
+    "limits_met": ("Limits met", "满足限制"),
     "demand": ("Demand", "需求"),
     "cost_row": ("Cost", "成本"),
     # charts
@@ -284,6 +285,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "recomputed_met": ("all limits met", "满足所有限制"),
     "recomputed_missed": ("a limit is missed", "有限制未满足"),
     "none_optimized": ("evaluated as given, nothing was optimized", "按给定方案评估，未做优化"),
+    "against": ("{what} against {name}", "{what}（相对{name}）"),
     "other_scenarios": (
         "The alternatives come from different scenarios, and their demands differ: costs per "
         "hour are not like for like.",
@@ -310,6 +312,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "各资源池和线路的负载与容量之比；达到 1 时排队无限增长。",
     ),
     "chart.hits": (
+        "Share of requests by hit rate at main decode.",
+        "按主解码命中率的请求占比。",
+    ),
+    "chart.hits_routed": (
         "Share of requests by hit rate at main decode; those below the threshold are relayed.",
         "按主解码命中率的请求占比；低于阈值的请求经中继。",
     ),

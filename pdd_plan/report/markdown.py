@@ -74,5 +74,6 @@ _AROUND: dict[Mark, str] = {"good": "", "bad": "**", "best": "**", "strong": "**
 
 
 def _marked(text: Text) -> str:
-    around = _AROUND.get(text.mark, "") if text.text.strip() else ""
-    return f"{around}{escape(text.text)}{around}"
+    said = text.text.strip()
+    around = _AROUND.get(text.mark, "") if said else ""
+    return f"{around}{escape(said)}{around}"

@@ -180,8 +180,8 @@ def _staircase(item: Series, frame: Frame) -> str:
     corners = [(item.x[0], item.y[0])]
     for x, y in zip(item.x[1:], item.y[1:], strict=True):
         corners += [(x, corners[-1][1]), (x, y)]
-    x, y = zip(*corners, strict=True)
-    return _path(Series(item.label, x, y, item.tone), frame)
+    xs, ys = (tuple(values) for values in zip(*corners, strict=True))
+    return _path(Series(item.label, xs, ys, item.tone), frame)
 
 
 def _steps(item: Series, frame: Frame) -> list[str]:
