@@ -18,7 +18,7 @@ class Violation:
 
     Attributes
     ----------
-    kind : {"flow", "stock", "line", "prefill", "relay", "decode", "power"}
+    kind : {"flow", "stock", "line", "prefill", "relay", "decode", "power", "redundancy"}
         What is short.
     where : str
         Site, lane or site and chip.
@@ -111,6 +111,9 @@ def _flow_and_stock(problem: Problem, candidate: Candidate) -> list[Violation]:
         stock = problem.stock[site, chip]
         if chips > stock:
             out.append(Violation("stock", f"{site} {chip}", chips, stock))
+    for engines, pool in zip(candidate.engines, problem.pools, strict=True):
+        if 0 < engines < pool.min_engines:
+            out.append(Violation("redundancy", pool.label, pool.min_engines, engines))
     for site, budget in problem.site_watts.items():
         if watts[site] > budget * (1.0 + TOLERANCE):
             out.append(Violation("power", site, watts[site], budget))
@@ -172,7 +175,7 @@ def _check_decode(
     model: PathModel, candidate: Candidate, site: str, keys: list[StateKey], loads: list[float]
 ) -> list[Violation]:
     works = [
-        model.decode_work_per_s(*key, candidate.threshold_index, candidate.slot_wait)
+        model.decode_work_per_s(*key, candidate.threshold_index)
         for key in keys
     ]
     if any(work is None for work in works):

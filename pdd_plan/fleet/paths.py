@@ -113,14 +113,14 @@ class PathModel:
         return np.where(self.problem.relayed(threshold_index), self.problem.atoms.weight, 0.0)
 
     def decode_work_per_s(
-        self, lane: int, level: int, flow_per_s: float, threshold_index: int, slot_wait: float
+        self, lane: int, level: int, flow_per_s: float, threshold_index: int
     ) -> float | None:
         """Work a lane brings to its decode site, as an equivalent request rate [requests/s]."""
         state = self.peak_state(lane, level, flow_per_s)
         if state is None:
             return None
         option = self.problem.lanes[lane]
-        per_slot, per_engine = self._decode_rates(option.target, slot_wait)
+        per_slot, per_engine = self._decode_rates(option.target)
         weight = self.problem.atoms.weight
         extra = per_slot * float(weight @ state.mean_s)
         relayed = self._relay_weight(lane, threshold_index)
@@ -132,16 +132,15 @@ class PathModel:
         return flow_per_s * self.problem.peak_multiplier * (1.0 + extra)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - a path model lives as long as its problem
-    def _decode_rates(self, site: str, slot_wait: float) -> tuple[float, float]:
+    def _decode_rates(self, site: str) -> tuple[float, float]:
         """Largest request rate of a slot and of an engine over the decode options of a site."""
-        per_slot = per_engine = 0.0
-        for i in self.problem.pool_indices(site, "decode"):
-            pool = self.problem.pools[i]
-            engines = max(pool.max_engines, 1)
-            rate = self.slot_pools[i].decode_capacity_per_s(engines, slot_wait) / engines
-            per_engine = max(per_engine, rate)
-            per_slot = max(per_slot, rate / pool.slots if pool.slots else 0.0)
-        return per_slot, per_engine
+        slot_pools = [self.slot_pools[i] for i in self.problem.pool_indices(site, "decode")]
+        per_engine = [pool.most_per_engine_s for pool in slot_pools]
+        per_slot = [
+            rate / pool.pool.slots if pool.pool.slots else 0.0
+            for rate, pool in zip(per_engine, slot_pools, strict=True)
+        ]
+        return max(per_slot, default=0.0), max(per_engine, default=0.0)
 
     # --- pools ---------------------------------------------------------------------------------
 
@@ -170,9 +169,16 @@ class PathModel:
         decode = self.problem.pool_indices(option.target, "decode")
         relay = self.problem.pool_indices(option.source, "relay")
         return (
-            max((self.slot_pools[i].working_step_s for i in decode), default=0.0),
-            max((self.slot_pools[i].working_step_s for i in relay), default=0.0),
+            max((self.slot_pools[i].first_token_s for i in decode), default=0.0),
+            max((self.slot_pools[i].first_token_s for i in relay), default=0.0),
         )
+
+    def _token_s(self, lane: int) -> float:
+        """Longest step of any relay or decode engine at the ends of a lane [s]."""
+        option = self.problem.lanes[lane]
+        pools = self.problem.pool_indices(option.target, "decode")
+        pools += self.problem.pool_indices(option.source, "relay")
+        return max((self.slot_pools[i].working_step_s for i in pools), default=0.0)
 
     def prefill_capacities(
         self,
@@ -247,7 +253,7 @@ class PathModel:
         if states is None:
             return np.zeros(self.grid.size)
         steps = self._first_steps(key[0])
-        token_s = max(steps) if limit.metric == "e2e" else 0.0
+        token_s = self._token_s(key[0]) if limit.metric == "e2e" else 0.0
         local = self.problem.lanes[key[0]].local
         return path.kernel(states[period], threshold_index, local, limit, steps, token_s)
 

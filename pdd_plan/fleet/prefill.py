@@ -144,7 +144,7 @@ class PrefillPath:
         problem = self.problem
         service = self.pool.service_s
         rest = (problem.atoms.output_tokens - 1.0) * token_s if limit.metric == "e2e" else 0.0
-        slack = limit.limit_s - service - rest
+        slack = limit.limit_s - self.pool.host_s - service - rest
         if problem.serving.first_token_from == "prefill":
             return slack, problem.atoms.weight
         relayed = np.zeros(service.size, bool) if local else problem.relayed(threshold_index)

@@ -62,7 +62,7 @@ class PoolOption:
     usd_per_engine_hour : float
         Price of one engine [currency/h].
     min_engines, max_engines : int
-        Bounds on the number of engines.
+        Bounds on the number of engines where the pool is used; 0 is always allowed.
     servers_per_engine : int
         Requests that one prefill engine works on side by side.
     service_s : ndarray, shape (atoms,)
@@ -73,6 +73,10 @@ class PoolOption:
         Relay and decode: seconds of one step with 1..slots requests on the engine.
     extend_fixed_s, extend_per_token_s : float
         Decode: seconds to recompute the KV cache of k tokens, ``fixed + per_token * k``.
+    host_s : float
+        Prefill: time of a request outside the chips [s]; part of TTFT, occupies nothing.
+    first_token_steps : float
+        Relay and decode: steps from joining the batch to the first token at the client.
     bound_by : str
         What binds the stage at its working point: compute, memory, network or overhead.
     """
@@ -84,7 +88,7 @@ class PoolOption:
     chips_per_engine: int
     usd_per_engine_hour: float
     max_engines: int
-    min_engines: int = 0
+    min_engines: int = 1
     watts_per_engine: float = 0.0
     servers_per_engine: int = 1
     service_s: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -92,6 +96,8 @@ class PoolOption:
     step_s: FloatArray = field(default_factory=lambda: np.empty(0))
     extend_fixed_s: float = 0.0
     extend_per_token_s: float = 0.0
+    host_s: float = 0.0
+    first_token_steps: float = 1.0
     bound_by: str = "compute"
     times_source: str = ""
 
@@ -121,7 +127,9 @@ class LaneOption:
     rtt_s : float
         Round-trip time [s].
     overhead_s : float
-        Set-up and host copies of one transfer [s]; uses no bandwidth.
+        Set-up of one transfer [s]; uses no bandwidth.
+    host_copy_bytes_per_s : float
+        Rate of staging a transfer through host memory [bytes/s]; uses no bandwidth.
     connection_cap_bytes_per_s : float
         Most that one connection can carry [bytes/s].
     connections : int or None
@@ -137,6 +145,7 @@ class LaneOption:
     efficiency: float = 0.9
     rtt_s: float = 0.0
     overhead_s: float = 0.0
+    host_copy_bytes_per_s: float = float("inf")
     connection_cap_bytes_per_s: float = float("inf")
     connections: int | None = None
     local: bool = False
@@ -154,6 +163,7 @@ class ServingOptions:
     dispatch: Literal["shared", "random", "prefix_affinity"] = "shared"
     streaming: Literal["after_prefill", "layerwise"] = "after_prefill"
     handoff: Literal["one_shot", "catch_up", "auto"] = "auto"
+    catch_up_utilization: float = 0.8
     first_token_from: Literal["decode", "prefill"] = "decode"
     relay_end: Literal["deliver", "drop"] = "deliver"
     layers: int = 1

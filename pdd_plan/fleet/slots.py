@@ -81,6 +81,25 @@ class SlotPool:
         batch = max(self.working_batch, 1)
         return float(self.pool.step_s[batch - 1]) if self.pool.slots else 0.0
 
+    @property
+    def most_per_engine_s(self) -> float:
+        """Bound on the request rate of one engine in a pool of any size [requests/s].
+
+        Notes
+        -----
+        Engines with n requests end n / (O t(n)) a second, concave in n for steps affine in the
+        batch; so a mean step within a limit keeps the mean batch within the working batch
+        (Jensen), and the rate within that of the working batch.
+        """
+        if self.working_batch == 0:
+            return 0.0
+        return self.working_batch / (self.demand.mean_output_tokens * self.working_step_s)
+
+    @property
+    def first_token_s(self) -> float:
+        """Time from joining the batch to the first token at the client [s]."""
+        return self.pool.first_token_steps * self.working_step_s
+
     def relay_capacity_erlang(self, engines: int, slot_wait: float) -> float:
         """Largest relay work that the engines hold within every limit [busy slots, Erlang].
 

@@ -94,7 +94,9 @@ def lane_state(
         )
     except UnstableQueueError:
         return None
-    return LaneState(values + (lane.rtt_s / 2 + lane.overhead_s), weights, utilization)
+    copies_s = problem.transfer_bytes / lane.host_copy_bytes_per_s
+    delay_s = lane.rtt_s / 2 + lane.overhead_s + copies_s
+    return LaneState(values + delay_s[:, None], weights, utilization)
 
 
 @dataclass(frozen=True)

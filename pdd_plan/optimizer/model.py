@@ -89,8 +89,8 @@ class NodeModel:
         for index, variables in self.count.items():
             for lower, upper in zip(variables, variables[1:], strict=False):
                 self.model += upper <= lower
-            for variable in variables[: self.problem.pools[index].min_engines]:
-                self.model += variable == 1
+            for further in variables[1 : self.problem.pools[index].min_engines]:
+                self.model += further == variables[0]
 
     def _slot_sites(self) -> None:
         """Relay and decode: the work of the lanes' states must fit the pools' capacity."""

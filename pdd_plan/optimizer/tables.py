@@ -107,7 +107,7 @@ class NodeTables:
         for level in range(option.bytes_per_s.size):
             for steps in self._steps_of():
                 key = (lane, level, steps * self.step_per_s)
-                work = self.model.decode_work_per_s(*key, self.threshold_index, self.slot_wait)
+                work = self.model.decode_work_per_s(*key, self.threshold_index)
                 erlang = self.model.relay_erlang(*key, self.threshold_index)
                 if work is None or erlang is None:
                     break

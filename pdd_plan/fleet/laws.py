@@ -1,0 +1,253 @@
+"""Laws of latencies on a time grid: convolution along a path, mixtures over paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+
+from pdd_plan.fleet.prefill import visible_transfer_s
+from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
+from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState, slot_wait_masses
+from pdd_plan.fleet.transfer import rdma_s
+from pdd_plan.queueing import TimeGrid, point_masses, waiting_time_pmf
+
+GRID_SIZE = 4096
+"""Points of a time grid."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Law of a duration on a uniform grid; each mass lies around its point.
+
+    Attributes
+    ----------
+    step_s : float
+        Step of the grid [s].
+    masses : ndarray
+        Probabilities at 0, step, 2 step, ...; what is missing to 1 lies beyond the grid.
+    """
+
+    step_s: float
+    masses: FloatArray
+
+    @property
+    def mean(self) -> float:
+        """Mean [s]; mass beyond the grid counts at its end."""
+        points = self.step_s * np.arange(self.masses.size)
+        return float(self.masses @ points + (1.0 - self.masses.sum()) * points[-1])
+
+    def cdf(self, time_s: float) -> float:
+        """P(duration <= time)."""
+        ends = self.step_s * (np.arange(self.masses.size) + 0.5)
+        return float(np.interp(time_s, ends, np.cumsum(self.masses), left=0.0))
+
+    def curve(self, times_s: FloatArray) -> FloatArray:
+        """P(duration <= time) at several times, shape as ``times_s``."""
+        ends = self.step_s * (np.arange(self.masses.size) + 0.5)
+        return np.asarray(np.interp(times_s, ends, np.cumsum(self.masses), left=0.0))
+
+    def quantile(self, probability: float) -> float:
+        """Time not exceeded with a probability [s]; infinite beyond the grid."""
+        below = np.cumsum(self.masses)
+        if probability > below[-1]:
+            return float("inf")
+        index = int(np.searchsorted(below, probability))
+        before = float(below[index - 1]) if index else 0.0
+        inside = (probability - before) / max(float(below[index]) - before, 1e-300)
+        return max(0.0, self.step_s * (index - 0.5 + inside))
+
+
+def mixture(parts: Sequence[tuple[float, Law]]) -> Law:
+    """Mix laws by weight; grids of different steps are brought to the coarsest."""
+    total = sum(weight for weight, _ in parts)
+    step_s = max(law.step_s for _, law in parts)
+    masses = np.zeros(max(law.masses.size for _, law in parts))
+    for weight, law in parts:
+        if law.step_s == step_s:
+            masses[: law.masses.size] += weight / total * law.masses
+        else:
+            points = law.step_s * np.arange(law.masses.size)
+            grid = TimeGrid(step_s, masses.size)
+            masses += weight / total * point_masses(points, law.masses, grid)
+    return Law(step_s, masses)
+
+
+class PathLaws:
+    """Latency laws of the lanes of a candidate.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is planned.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.size = GRID_SIZE
+
+    def lane(
+        self,
+        candidate: Candidate,
+        flow: LaneFlow,
+        prefill: Mapping[int, float],
+        decode: Mapping[int, SlotState],
+        decode_loads: Mapping[int, float],
+        relay: RelaySite,
+    ) -> dict[str, tuple[float, Law]]:
+        """Laws of one lane: ``direct``, ``relay``, ``tpot``, ``gap`` and ``e2e`` with weights.
+
+        Parameters
+        ----------
+        prefill : mapping of pool to float
+            Loads of the prefill pools of the source [requests/s].
+        decode, decode_loads : mapping of pool
+            States and loads of the decode pools of the target.
+        relay : RelaySite
+            Relay of the source.
+        """
+        weight = self.problem.atoms.weight
+        direct = weight - flow.relayed
+        out: dict[str, list[tuple[float, Law]]] = {}
+        decoders = _shares(decode_loads)
+        relays = {i: 1.0 / len(relay.pools) for i in relay.pools}
+        for pool, share in _shares(prefill).items():
+            for routes, share_out, states, name in (
+                (direct, decoders, decode, "direct"),
+                (flow.relayed, relays, relay.pools, "relay"),
+            ):
+                if routes.sum() <= 1e-15:
+                    continue
+                for slot_pool, slot_share in share_out.items():
+                    part = share * slot_share * float(routes.sum())
+                    ttft, e2e = self._path(
+                        candidate, flow, pool, prefill[pool], states[slot_pool], routes, name,
+                        self._token_s(decode, decoders),
+                    )
+                    out.setdefault(name, []).append((part, ttft))
+                    out.setdefault("e2e", []).append((part, e2e))
+        result = {
+            name: (sum(w for w, _ in parts), mixture(parts)) for name, parts in out.items()
+        }
+        result["tpot"] = (1.0, mixture([(s, _step_law(decode[i])) for i, s in decoders.items()]))
+        gap = self._gap(flow, relay)
+        if gap is not None:
+            result["gap"] = gap
+        return result
+
+    def _token_s(self, decode: Mapping[int, SlotState], shares: Mapping[int, float]) -> float:
+        return sum(share * decode[i].step_s for i, share in shares.items())
+
+    def _path(
+        self,
+        candidate: Candidate,
+        flow: LaneFlow,
+        pool_index: int,
+        load_per_s: float,
+        slot: SlotState,
+        weights: FloatArray,
+        route: str,
+        token_s: float,
+    ) -> tuple[Law, Law]:
+        """TTFT and end-to-end law of one prefill pool, lane and first decoder."""
+        problem = self.problem
+        pool = problem.pools[pool_index]
+        inside = weights > 0.0
+        service = pool.service_s[inside]
+        if problem.serving.first_token_from == "prefill":
+            points, point_weights = np.zeros((service.size, 1)), np.ones(1)
+            first = 0.0
+        elif route == "direct":
+            travel = flow.state.values_s[inside]
+            points = visible_transfer_s(problem, travel, service)
+            point_weights = flow.state.point_weights
+            first = slot.first_token_s
+        else:
+            points = rdma_s(problem, pool.site, problem.kv_bytes[inside])[:, None]
+            point_weights, first = np.ones(1), slot.first_token_s
+        times = service[:, None] + points + (pool.host_s + first)
+        share = weights[inside] / weights[inside].sum()
+        mass = share[:, None] * point_weights
+        engines = candidate.engines[pool_index]
+        rest = (problem.atoms.output_tokens[inside] - 1.0)[:, None] * token_s
+        waits = (engines, load_per_s, slot)
+        ttft = self._law(pool_index, waits, times.ravel(), mass.ravel())
+        e2e = self._law(pool_index, waits, (times + rest).ravel(), mass.ravel())
+        return ttft, e2e
+
+    def _law(
+        self,
+        pool_index: int,
+        waits: tuple[int, float, SlotState],
+        times_s: FloatArray,
+        masses: FloatArray,
+    ) -> Law:
+        """Convolve the wait for prefill, known times and the wait for a slot.
+
+        The horizon starts at a few times the largest known time and grows until less than half
+        a percent lies beyond it.
+        """
+        engines, load_per_s, slot = waits
+        horizon = 1.5 * float(times_s.max()) + 4.0 * float(masses @ times_s)
+        law = Law(1.0, np.zeros(1))
+        for _ in range(5):
+            grid = TimeGrid(horizon / (self.size - 1), self.size)
+            wait = self._wait(pool_index, engines, load_per_s, grid)
+            known = point_masses(times_s, masses, grid)
+            factors = [wait, known]
+            if slot.probability_wait > 1e-6 and np.isfinite(slot.wait_rate_per_s):
+                factors.append(slot_wait_masses(slot, grid))
+            law = Law(grid.step_s, _convolved(factors))
+            if law.masses.sum() > 0.995:
+                break
+            horizon *= 3.0
+        return law
+
+    def _wait(
+        self, pool_index: int, engines: int, load_per_s: float, grid: TimeGrid
+    ) -> FloatArray:
+        problem, pool = self.problem, self.problem.pools[pool_index]
+        shared = problem.serving.dispatch == "shared"
+        return waiting_time_pmf(
+            pool.service_s,
+            problem.atoms.weight,
+            pool.servers_per_engine * (engines if shared else 1),
+            load_per_s if shared else load_per_s / engines,
+            grid,
+            arrival_scv=problem.arrival_scv,
+        )
+
+    def _gap(self, flow: LaneFlow, relay: RelaySite) -> tuple[float, Law] | None:
+        work = relay.work.get(flow.lane)
+        if work is None:
+            return None
+        mass = (flow.relayed[:, None] * work.point_weights).ravel()
+        gaps = work.gap_s.ravel()
+        total = float(mass.sum())
+        horizon = max(float(gaps.max()), 1e-3) * 1.01
+        grid = TimeGrid(horizon / (GRID_SIZE - 1), GRID_SIZE)
+        return total, Law(grid.step_s, point_masses(gaps, mass / total, grid))
+
+
+def _shares(loads: Mapping[int, float]) -> dict[int, float]:
+    total = sum(loads.values())
+    return {i: load / total for i, load in loads.items()}
+
+
+def _step_law(state: SlotState) -> Law:
+    """Law of the step time as tokens see it."""
+    assert state.batching is not None
+    values, weights = state.batching.step_values_s, state.batching.step_weights
+    grid = TimeGrid(float(values[-1]) * 1.01 / (GRID_SIZE - 1), GRID_SIZE)
+    return Law(grid.step_s, point_masses(values, weights / weights.sum(), grid))
+
+
+def _convolved(factors: Sequence[FloatArray]) -> FloatArray:
+    size = factors[0].size
+    length = next_fast_len(len(factors) * size, real=True)
+    product = rfft(factors[0], length)
+    for factor in factors[1:]:
+        product = product * rfft(factor, length)
+    return np.asarray(np.maximum(irfft(product, length)[:size], 0.0))
