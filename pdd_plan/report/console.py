@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shutil
 import sys
 from dataclasses import replace
@@ -24,6 +23,7 @@ from pdd_plan.report.blocks import (
     Text,
     View,
 )
+from pdd_plan.report.breaking import cuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,9 +41,6 @@ INDENT = 2
 GUTTER = 2
 NARROWEST = 40
 PIPE_WIDTH = 100
-NO_LINE_START = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
-NO_LINE_END = "\uff08"
-"""Chinese comma, full stop, semicolon, colon, closing bracket, list comma; opening bracket."""
 ROW_NAME = 22
 """Names of rows may be wrapped to this width where columns are alternatives."""
 TEXT_COLUMN = 14
@@ -171,55 +168,9 @@ def _lead(sentence: Sentence) -> str:
 
 def wrap(line: RichText, width: int, first: int, rest: int) -> Iterator[RichText]:
     """Break a line at blanks, or within words too long; indent it by `first`, then `rest`."""
-    for index, (start, end) in enumerate(_cuts(line.plain, width - first, width - rest)):
+    for index, (start, end) in enumerate(cuts(line.plain, width - first, width - rest)):
         indent = " " * (rest if index else first)
         yield RichText(indent).append_text(line[start:end])
-
-
-def _cuts(text: str, first: int, rest: int) -> list[tuple[int, int]]:
-    """Return the slices of a text that fit the first width and the later ones."""
-    slices, start, room = [], 0, first
-    while cell_len(text[start:]) > room:
-        end, used = start, 0
-        while end < len(text) and used + cell_len(text[end]) <= room:
-            used += cell_len(text[end])
-            end += 1
-        end = max(_break(text, start, max(end, start + 1)), start + 1)
-        slices.append((start, end))
-        start, room = end, rest
-        while start < len(text) and text[start] == " ":
-            start += 1
-    if start < len(text) or not slices:
-        slices.append((start, len(text)))
-    return slices
-
-
-def _between_wide(text: str, place: int) -> bool:
-    after = text[place : place + 1]
-    before = text[place - 1]
-    return cell_len(before) == 2 and before not in NO_LINE_END and after not in NO_LINE_START
-
-
-_UNIT = re.compile(r" +(%|m?s\b|Gbps|req/s|[A-Z]{3}\b)")
-
-
-def _break(text: str, start: int, end: int) -> int:
-    """Return where to break at or before `end`: a blank or a wide character, else after a sign.
-
-    A number is not parted from its unit, and a line does not begin with Chinese punctuation.
-    """
-    wide = end
-    while wide > start + 1 and not _between_wide(text, wide):
-        wide -= 1
-    blank = end
-    while (blank := text.rfind(" ", start + 1, blank + 1)) > start:
-        if not (text[blank - 1].isdigit() and _UNIT.match(text, blank)):
-            return max(blank, wide)
-        blank -= 1
-    if wide > start + 1:
-        return wide
-    signs = [text.rfind(sign, start + 1, end) for sign in "./_-,;|"]
-    return max(signs) + 1 if max(signs) > start + (end - start) // 3 else end
 
 
 def table_lines(table: Table, width: int) -> Iterator[RichText]:
