@@ -89,7 +89,7 @@ def _columns(
     options: PlanOptions,
 ) -> list[Alternative]:
     """Return the alternatives: each file, and after the one scenario its what-ifs."""
-    from pdd_plan.cli.files import existing_file, scenario_file
+    from pdd_plan.cli.files import existing_file
     from pdd_plan.cli.planning import reproducible
     from pdd_plan.errors import InputError, Issue
     from pdd_plan.studies.compare import AS_WRITTEN, Alternative
@@ -107,10 +107,9 @@ def _columns(
         if name.endswith(".json"):
             columns.append(Alternative(Path(name).stem, existing_file(name, "plan"), saved=True))
             continue
-        file = scenario_file(name)
         sets = [(AS_WRITTEN if what_ifs else Path(name).stem, tuple(changes))]
         sets += [(item.name, (*changes, *item.changes)) for item in what_ifs]
         for title, its in sets:
             command = reproducible(options, "optimize", [name], set=its).command
-            columns.append(Alternative(title, file, its, command=command))
+            columns.append(Alternative(title, Path(name), its, command=command))
     return columns

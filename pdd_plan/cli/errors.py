@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from pdd_plan.errors import InputError, Issue, PddPlanError, SolverError
+from pdd_plan.errors import InputError, Issue, SolverError
 
 NO = 1
 """Exit code of an answer of "no": infeasible, or out of tolerance."""
@@ -89,10 +89,9 @@ def _diagnosis(error: BaseException) -> tuple[int, tuple[Issue, ...]]:
     if isinstance(error, OSError) and error.filename is not None:
         reason = error.strerror or type(error).__name__
         return InputError.exit_code, (Issue(f"{error.filename}: {reason}"),)
-    kind = type(error).__name__ if not isinstance(error, PddPlanError) else "unexpected"
     return BUG, (
         Issue(
-            f"this is a bug of pdd-plan ({kind}: {error})",
+            f"this is a bug of pdd-plan ({type(error).__name__}: {error})",
             help="run the command again with --debug and report its output with the scenario",
         ),
     )

@@ -44,15 +44,17 @@ def evaluate(
 ) -> None:
     """Score the fleet of a plan, such as today's, under a scenario; nothing is optimized."""
     from pdd_plan.cli.deliver import Target
-    from pdd_plan.cli.files import existing_file, scenario_file
-    from pdd_plan.cli.planning import progress, reproducible, settings
+    from pdd_plan.cli.files import existing_file
     from pdd_plan.fleet.plan import load_plan
     from pdd_plan.scenario import load_scenario
-    from pdd_plan.studies.planning import evaluate_plan
 
     target = Target.checked(output, form, lang, quiet)
-    loaded = load_scenario(scenario_file(scenario), changes or ())
+    loaded = load_scenario(scenario, changes or ())
     given = load_plan(existing_file(plan, "plan"))
+
+    from pdd_plan.cli.planning import progress, reproducible, settings
+    from pdd_plan.studies.planning import evaluate_plan
+
     options = settings(time_limit, solver, seed, jobs)
     options = reproducible(options, "evaluate", [scenario], plan=plan, set=changes)
     with progress(options, quiet) as shown:

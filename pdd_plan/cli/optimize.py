@@ -36,13 +36,14 @@ def optimize(
 ) -> None:
     """Plan the cheapest fleet that keeps every limit, with proof and baselines."""
     from pdd_plan.cli.deliver import Target
-    from pdd_plan.cli.files import scenario_file
-    from pdd_plan.cli.planning import progress, reproducible, settings
     from pdd_plan.scenario import load_scenario
-    from pdd_plan.studies.planning import plan_scenario
 
     target = Target.checked(output, form, lang, quiet)
-    loaded = load_scenario(scenario_file(scenario), changes or ())
+    loaded = load_scenario(scenario, changes or ())
+
+    from pdd_plan.cli.planning import progress, reproducible, settings
+    from pdd_plan.studies.planning import plan_scenario
+
     options = settings(time_limit, solver, seed, jobs)
     options = reproducible(options, "optimize", [scenario], set=changes)
     with progress(options, quiet) as shown:

@@ -84,9 +84,9 @@ def parse_what_if(text: str) -> WhatIf:
     InputError
         If the text holds no ``path=value``, or an empty name.
     """
-    head, colon, tail = text.partition(":")
-    named = bool(colon) and "=" not in head
-    name, body = (head.strip(), tail) if named else (text.strip(), text)
+    title, colon, _ = text.partition("=")[0].rpartition(":")
+    name = title.strip() if colon else text.strip()
+    body = text[len(title) + 1 :] if colon else text
     changes = tuple(change.strip() for change in _split(body))
     if not name or not all(_CHANGE.match(change) for change in changes):
         raise InputError(
