@@ -12,7 +12,6 @@ from pdd_plan.scenario.machines import (
 from pdd_plan.scenario.model_numbers import ModelNumbers
 from pdd_plan.scenario.places import Bandwidth, ChipOffer, Link, Rdma, Role, Site
 from pdd_plan.scenario.policy import MinEngines, Optimizer, Routing, Serving, Slo, SloLimit
-from pdd_plan.scenario.resolve import resolve_chip, resolve_model
 from pdd_plan.scenario.schema import SCHEMA_VERSION, Scenario
 from pdd_plan.scenario.source import SourceMap
 from pdd_plan.scenario.traffic import MixturePart, Period, RequestClass, Trace, Workload
@@ -46,8 +45,6 @@ __all__ = [
     "Workload",
     "find_scenario",
     "load_scenario",
-    "resolve_chip",
-    "resolve_model",
     "scenario_from_data",
     "scenario_names",
 ]

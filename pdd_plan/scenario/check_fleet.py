@@ -44,14 +44,10 @@ def check_sites(parts: Parts) -> Iterator[Fault]:
 def check_links(parts: Parts) -> Iterator[Fault]:
     """Yield faults of lines: ends, roles, repeats, sites that no line reaches."""
     seen: dict[tuple[str, str], int] = {}
-    for i, link in parts.links.items():
-        for key, name, role in (
-            ("from", link.from_site, "prefill"),
-            ("to", link.to_site, "decode"),
-        ):
-            yield from _check_end(parts, i, key, name, role)
-        ends = (link.from_site, link.to_site)
-        if ends in seen:
+    for i, ends in parts.link_ends.items():
+        yield from _check_end(parts, i, "from", ends[0], "prefill")
+        yield from _check_end(parts, i, "to", ends[1], "decode")
+        if ends in seen and all(ends):
             yield (
                 f"links.{i}",
                 f"links.{i} repeats links.{seen[ends]}, from {ends[0]} to {ends[1]}",
@@ -64,6 +60,8 @@ def check_links(parts: Parts) -> Iterator[Fault]:
 
 def _check_end(parts: Parts, i: int, key: str, name: str, role: str) -> Iterator[Fault]:
     path = f"links.{i}.{key}"
+    if not name or not parts.site_names:
+        return
     if name not in parts.site_names:
         near = nearest(name, parts.site_names)
         known = f"sites are {', '.join(parts.site_names)}"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
-from pdd_plan.catalog import chip_names, load_chip
+from pdd_plan.catalog import ChipProfile, chip_names, load_chip, load_model, model_from_numbers
 from pdd_plan.errors import InputError
 from pdd_plan.scenario.check_fleet import check_engines, check_links, check_sites
+from pdd_plan.scenario.files import names_file
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts
 from pdd_plan.scenario.policy import Slo
-from pdd_plan.scenario.resolve import resolve_chip, resolve_model
 from pdd_plan.units import format_quantity, nearest
 
 
@@ -48,7 +47,10 @@ def _check_model(parts: Parts) -> Iterator[Fault]:
     if parts.model is None:
         return
     try:
-        resolve_model(parts.model)
+        if isinstance(parts.model, str):
+            load_model(parts.folder / parts.model if names_file(parts.model) else parts.model)
+        else:
+            model_from_numbers(parts.model.numbers(), name=parts.model.name)
     except InputError as error:
         for issue in error.issues:
             path = f"model.{issue.path}" if issue.path and not issue.file else "model"
@@ -64,32 +66,34 @@ def _check_workload(parts: Parts) -> Iterator[Fault]:
     workload = parts.workload
     if workload is None:
         return
-    if workload.trace is None and workload.rate_per_s is None and parts.objective != "goodput":
+    trace, path = workload.trace, "workload.trace"
+    timed = trace is not None and trace.format not in ("claude_code", "atoms")
+    if workload.rate_per_s is None and not timed and parts.objective != "goodput":
+        why = "there is no trace" if trace is None else f"{trace.format} records no arrival times"
         yield (
             "workload.rate",
-            "workload.rate is missing, and there is no trace to take it from",
+            f"workload.rate is missing: {why} to take it from",
             "add rate: 12 req/s",
         )
-    if workload.trace is None:
+    if trace is None:
         return
-    trace, path = workload.trace, "workload.trace"
     if trace.format == "azure" and trace.hit_rate is None:
         yield (
             f"{path}.hit_rate",
             f"{path}.hit_rate is missing: the azure format records no prefix",
             "add hit_rate: 50 %, or a distribution",
         )
-    if trace.format != "azure" and trace.hit_rate is not None:
+    if trace.format in ("mooncake", "claude_code", "atoms") and trace.hit_rate is not None:
         yield (
             f"{path}.hit_rate",
             f"{path}.hit_rate is given, but the {trace.format} format has its own hits",
             "remove hit_rate",
         )
-    yield from _check_file(f"{path}.path", trace.path)
+    yield from _check_file(parts, f"{path}.path", trace.path)
 
 
-def _check_file(path: str, file: str) -> Iterator[Fault]:
-    target = Path(file)
+def _check_file(parts: Parts, path: str, file: str) -> Iterator[Fault]:
+    target = parts.folder / file
     if target.is_file():
         try:
             with target.open("rb") as stream:
@@ -151,20 +155,55 @@ def _check_chips(parts: Parts) -> Iterator[Fault]:
             continue
         named = "relative_to" if offer.relative_to else "profile" if offer.profile else ""
         where = f"{path}.{named}" if named else path
+        if offer.relative_to and len(chain := _chain(parts, site, chip)) > len(set(chain)):
+            yield (
+                where,
+                f"{where}: {chip} is relative to itself: {' > '.join(chain)}",
+                "name a catalog chip, such as relative_to: h100",
+            )
+            continue
         try:
-            profile = resolve_chip(chip, offer)
+            profile = _profile(parts, site, chip)
         except InputError as error:
             for issue in error.issues:
                 place = f"{issue.file}:{issue.line}: " if issue.line else ""
                 yield where, f"{where}: {place}{issue.message}", _chip_help(issue.help)
             continue
         limited = parts.sites.get(site)
-        if limited is not None and limited.power_w is not None and profile.tdp_w is None:
+        watts = profile.tdp_w if offer.power_w is None else offer.power_w
+        if limited is not None and limited.power_w is not None and watts is None:
             yield (
                 path,
                 f"sites.{site}.power is limited, but the power of {chip} is not known",
                 f"add power: 700 W to {path}",
             )
+
+
+def _base(parts: Parts, site: str, chip: str) -> tuple[str, str] | None:
+    """Return site and chip of the entry that a relative chip compares with; None: the catalog."""
+    name = parts.offers[site, chip].relative_to
+    places = (site, *parts.site_names)
+    return next(((s, name) for s in places if name and (s, name) in parts.offers), None)
+
+
+def _chain(parts: Parts, site: str, chip: str) -> list[str]:
+    """Return the chips along which a relative chip is described, up to a repeat."""
+    chain = [chip]
+    place: tuple[str, str] | None = (site, chip)
+    while place is not None and len(chain) == len(set(chain)):
+        place = _base(parts, *place)
+        chain += [place[1]] if place is not None else []
+    return chain
+
+
+def _profile(parts: Parts, site: str, chip: str) -> ChipProfile:
+    """Return the catalog profile that an entry rests on."""
+    base = _base(parts, site, chip)
+    if base is not None:
+        return _profile(parts, *base)
+    offer = parts.offers[site, chip]
+    name = offer.relative_to or offer.profile or chip
+    return load_chip(parts.folder / name if names_file(name) else name)
 
 
 def _check_name(path: str, chip: str) -> Iterator[Fault]:
@@ -232,15 +271,13 @@ def _check_routing(parts: Parts) -> Iterator[Fault]:
             "keep one of them",
         )
     values = routing.thresholds or ()
-    for i in range(1, len(values)):
-        if values[i] <= values[i - 1]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
             yield (
                 f"routing.thresholds.{i}",
-                f"routing.thresholds.{i} = {values[i]:g} follows {values[i - 1]:g}: "
-                "thresholds must ascend",
-                f"write thresholds: {sorted(set(values))}",
+                f"routing.thresholds.{i} = {value:g} is there twice",
+                "give each threshold once",
             )
-            return
 
 
 def _check_goal(parts: Parts) -> Iterator[Fault]:
@@ -254,7 +291,8 @@ def _check_goal(parts: Parts) -> Iterator[Fault]:
 
 def _check_efficiency_files(parts: Parts) -> Iterator[Fault]:
     if parts.efficiencies is not None and parts.efficiencies.file is not None:
-        yield from _check_file("efficiencies.file", parts.efficiencies.file)
+        yield from _check_file(parts, "efficiencies.file", parts.efficiencies.file)
     for i, engine in parts.engines.items():
         if engine.efficiencies is not None and engine.efficiencies.file is not None:
-            yield from _check_file(f"engines.{i}.efficiencies.file", engine.efficiencies.file)
+            path = f"engines.{i}.efficiencies.file"
+            yield from _check_file(parts, path, engine.efficiencies.file)

@@ -1,9 +1,8 @@
-"""Finds and reads scenario files; resolves the paths they name."""
+"""Finds and reads scenario files, and lists the files they name."""
 
 from __future__ import annotations
 
 import hashlib
-from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -169,49 +168,40 @@ def _decode(data: bytes, file: str) -> str:
         ) from None
 
 
-def resolve_paths(data: Any, folder: Path) -> tuple[Any, tuple[Path, ...]]:
-    """Resolve the paths in a scenario from its folder.
+def named_files(data: Any, folder: Path) -> tuple[Path, ...]:
+    """Return every file that a scenario names, whether it exists or not.
 
     Parameters
     ----------
     data : object
         Plain data of a scenario, of any shape.
     folder : Path
-        Folder of the scenario file.
-
-    Returns
-    -------
-    data : object
-        A copy whose relative paths start at `folder`.
-    files : tuple of Path
-        Every file named, whether it exists or not.
+        Folder of the scenario file, where relative paths start.
     """
-    data = deepcopy(data)
-    files: list[Path] = []
+    found: list[Path] = []
 
-    def rewrite(parent: Any, key: str, only_files: bool = False) -> None:
+    def note(parent: Any, key: str, always: bool = True) -> None:
         value = parent.get(key) if isinstance(parent, dict) else None
-        if not isinstance(value, str) or not value:
-            return
-        if only_files and not _names_file(value, folder):
-            return
-        path = folder / Path(value).expanduser()
-        parent[key] = str(path)
-        files.append(path)
+        if isinstance(value, str) and value and (always or names_file(value)):
+            found.append(folder / value)
 
-    if not isinstance(data, dict):
-        return data, ()
-    rewrite(data, "model", only_files=True)
+    data = data if isinstance(data, dict) else {}
+    note(data, "model", always=False)
     workload = data.get("workload")
-    rewrite(workload.get("trace") if isinstance(workload, dict) else None, "path")
-    rewrite(data.get("efficiencies"), "file")
+    note(workload.get("trace") if isinstance(workload, dict) else None, "path")
+    note(data.get("efficiencies"), "file")
     for engine in _items(data.get("engines")):
-        rewrite(engine.get("efficiencies") if isinstance(engine, dict) else None, "file")
+        note(engine.get("efficiencies") if isinstance(engine, dict) else None, "file")
     for site in _items(data.get("sites")):
         for offer in _items(site.get("chips") if isinstance(site, dict) else None):
-            rewrite(offer, "profile", only_files=True)
-            rewrite(offer, "relative_to", only_files=True)
-    return data, tuple(files)
+            note(offer, "profile", always=False)
+            note(offer, "relative_to", always=False)
+    return tuple(found)
+
+
+def names_file(value: str) -> bool:
+    """Return whether the name of a model or chip is that of a file."""
+    return value.endswith((".yaml", ".yml", ".json"))
 
 
 def _items(value: Any) -> list[Any]:
@@ -220,21 +210,14 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _names_file(value: str, folder: Path) -> bool:
-    ends = value.endswith((".yaml", ".yml", ".json"))
-    return ends or ("/" in value and (folder / value / "config.json").is_file())
-
-
 def content_hash(path: Path) -> str:
     """Return the SHA-256 of a file, or an empty string where it cannot be read.
 
     Parameters
     ----------
     path : Path
-        File; of a folder, its ``config.json``.
+        File to read.
     """
-    if path.is_dir():
-        path = path / "config.json"
     try:
         stat = path.stat()
         return _hash(path, stat.st_mtime_ns, stat.st_size)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.scenario.checks import check_parts, price_help
-from pdd_plan.scenario.files import content_hash, find_scenario, read_text, resolve_paths
+from pdd_plan.scenario.files import content_hash, find_scenario, named_files, read_text
 from pdd_plan.scenario.messages import Fault, faults_of
 from pdd_plan.scenario.overrides import apply_overrides
 from pdd_plan.scenario.parts import Parts
@@ -35,7 +35,7 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     Returns
     -------
     Scenario
-        In SI units, with `Scenario.source` set and paths resolved from the file's folder.
+        In SI units, with `Scenario.source` set; paths stay relative to the file's folder.
 
     Raises
     ------
@@ -44,13 +44,13 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     """
     found = find_scenario(path)
     document = parse_yaml(read_text(found), str(found))
-    return _build(document, str(found), found.parent, found.stem, overrides)
+    return _build(document, str(found), found.stem, overrides)
 
 
 def scenario_from_data(
     data: Mapping[str, Any],
     overrides: Sequence[str] = (),
-    folder: Path | None = None,
+    file: str = "",
     name: str = "scenario",
 ) -> Scenario:
     """Build a scenario from plain data of the YAML's shape.
@@ -61,8 +61,8 @@ def scenario_from_data(
         Keys and values as a file has them.
     overrides : sequence of str
         ``path=value`` changes.
-    folder : Path, optional
-        Where relative paths start; the current folder by default.
+    file : str
+        File that the data belongs to: relative paths start in its folder.
     name : str
         Name, unless the data has one.
 
@@ -75,21 +75,20 @@ def scenario_from_data(
     InputError
         With every issue found.
     """
-    return _build(Document(dict(data)), "", folder or Path(), name, overrides)
+    return _build(Document(dict(data)), file, name, overrides)
 
 
-def _build(
-    document: Document, file: str, folder: Path, name: str, overrides: Sequence[str]
-) -> Scenario:
+def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -> Scenario:
     if not isinstance(document.data, dict):
         raise InputError([*document.issues, _not_a_mapping(document, file)])
     changed = apply_overrides(document.data, overrides)
     lines = dict(document.lines)
-    data, files = resolve_paths(changed.data, folder)
+    sha256 = _sha256(changed.data, named_files(changed.data, Path(file).parent))
+    data = changed.data
     data.setdefault("name", name)
     _share_prices(data, lines)
-    source = SourceMap(file, _sha256(changed.data, files), lines, changed.texts)
-    scenario, faults = _validate(data)
+    source = SourceMap(file, sha256, lines, changed.texts)
+    scenario, faults = _validate(data, Path(file).parent)
     issues = [*document.issues, *changed.issues]
     issues += [source.issue(*fault) for fault in faults]
     if issues or scenario is None:
@@ -130,7 +129,7 @@ def _sha256(data: Any, files: Sequence[Path]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _validate(data: dict[str, Any]) -> tuple[Scenario | None, list[Fault]]:
+def _validate(data: dict[str, Any], folder: Path) -> tuple[Scenario | None, list[Fault]]:
     version = data.get("schema_version")
     if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
         message = f"schema_version = {version} is newer than this pdd-plan, which reads 1"
@@ -141,10 +140,10 @@ def _validate(data: dict[str, Any]) -> tuple[Scenario | None, list[Fault]]:
     scenario = None
     try:
         scenario = Scenario.model_validate(data, context=context)
-        parts = Parts.of_scenario(scenario)
+        parts = Parts.of_scenario(scenario, folder)
     except ValidationError as error:
         faults = [_with_quotes(f, data) for f in faults_of(error, data, Scenario)]
-        parts = Parts.of_data(data, context)
+        parts = Parts.of_data(data, context, folder)
     known = {path for path, _, _ in faults}
     faults += [fault for fault in check_parts(parts) if fault[0] not in known]
     return scenario, faults

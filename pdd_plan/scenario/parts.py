@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -35,8 +36,12 @@ class Parts:
         Invalid entries that are meant to be a catalog chip.
     site_names : list[str]
         Names of all sites.
+    link_ends : dict[int, tuple[str, str]]
+        Where each line starts and ends, of invalid lines too.
     links, engines : dict[int, Link], dict[int, EngineSpec]
         Valid ones by position.
+    folder : Path
+        Where relative paths start.
     complete : bool
         Whether every site and line is valid, so that what is missing can be judged.
     """
@@ -51,15 +56,17 @@ class Parts:
     offer_names: list[tuple[str, str]] = field(default_factory=list)
     bare_offers: set[tuple[str, str]] = field(default_factory=set)
     site_names: list[str] = field(default_factory=list)
+    link_ends: dict[int, tuple[str, str]] = field(default_factory=dict)
     links: dict[int, Link] = field(default_factory=dict)
     engines: dict[int, EngineSpec] = field(default_factory=dict)
     priced_chips: list[str] = field(default_factory=list)
     objective: str = "cost_per_token"
     has_budget: bool = False
+    folder: Path = Path()
     complete: bool = False
 
     @classmethod
-    def of_scenario(cls, scenario: Scenario) -> Parts:
+    def of_scenario(cls, scenario: Scenario, folder: Path) -> Parts:
         """Return the parts of a valid scenario: all of them."""
         sites = scenario.sites
         offers = {(s, c): o for s, site in sites.items() for c, o in site.chips.items()}
@@ -75,15 +82,17 @@ class Parts:
             offer_names=list(offers),
             site_names=list(sites),
             links=dict(enumerate(scenario.links)),
+            link_ends={i: (x.from_site, x.to_site) for i, x in enumerate(scenario.links)},
             engines=dict(enumerate(engines)),
             priced_chips=list(scenario.prices),
             objective=scenario.objective,
             has_budget=scenario.budget_usd_per_hour is not None,
+            folder=folder,
             complete=True,
         )
 
     @classmethod
-    def of_data(cls, data: Mapping[str, Any], context: dict[str, Any]) -> Parts:
+    def of_data(cls, data: Mapping[str, Any], context: dict[str, Any], folder: Path) -> Parts:
         """Return the valid parts of plain data.
 
         Parameters
@@ -92,6 +101,8 @@ class Parts:
             Plain data of a scenario.
         context : dict[str, Any]
             Validation context with the ``currency``.
+        folder : Path
+            Where relative paths start.
         """
 
         def part(section: type[S], value: Any) -> S | None:
@@ -108,6 +119,7 @@ class Parts:
             objective=str(data.get("objective", "cost_per_token")),
             has_budget=data.get("budget") is not None,
             priced_chips=list(_mapping(data.get("prices"))),
+            folder=folder,
         )
         model = data.get("model")
         parts.model = part(ModelNumbers, model) if isinstance(model, dict) else None
@@ -128,6 +140,9 @@ class Parts:
         parts.links = _valid(data.get("links"), lambda value: part(Link, value))
         parts.engines = _valid(data.get("engines"), lambda value: part(EngineSpec, value))
         links = data.get("links", [])
+        for i, link in enumerate(links if isinstance(links, list) else ()):
+            ends = _mapping(link).get("from"), _mapping(link).get("to")
+            parts.link_ends[i] = (str(ends[0] or ""), str(ends[1] or ""))
         parts.complete = (
             len(parts.sites) == len(parts.site_names) > 0
             and isinstance(links, list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pdd_plan.errors import Issue
 
@@ -28,6 +29,11 @@ class SourceMap:
     sha256: str = ""
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Folder where relative paths start."""
+        return Path(self.file).parent
 
     def line_of(self, path: str) -> int:
         """Return the line of a path, or of the nearest part above it that has one.
