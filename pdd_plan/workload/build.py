@@ -14,9 +14,9 @@ from pdd_plan.workload.atoms import Atoms, Workload, summarize
 from pdd_plan.workload.atoms_table import read_atoms_csv
 from pdd_plan.workload.compress import compress, compression_error
 from pdd_plan.workload.given import hit_distribution, token_distribution
-from pdd_plan.workload.mixture import RequestType, mixture_atoms
+from pdd_plan.workload.mixture import FINE, RequestType, mixture_sample
 from pdd_plan.workload.requests import RawTrace
-from pdd_plan.workload.trace_mix import trace_atoms, with_hit_rates
+from pdd_plan.workload.trace_mix import hit_provenance, trace_atoms, with_hit_rates
 from pdd_plan.workload.traces import read_trace
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def build_workload(scenario: Scenario) -> Workload:
             )
             for part in section.mixture
         ]
-        atoms = mixture_atoms(types, section.max_atoms, section.decode_hit_fraction)
-        return _given(scenario, atoms, "mixture of distributions", ("workload.mixture",))
+        sample = mixture_sample(types, FINE * section.max_atoms, section.decode_hit_fraction)
+        return _given(scenario, sample, "mixture of distributions", ("workload.mixture",))
     classes = section.classes or ()
     length = np.array([kind.input_tokens for kind in classes])
     prefill = np.array([kind.cached_tokens for kind in classes])
@@ -130,7 +130,7 @@ def _from_trace(scenario: Scenario) -> Workload:
         )
     else:
         requests = trace_atoms(trace)
-        provenance.append(_hit_provenance(trace))
+        provenance.append(hit_provenance(trace))
     empty = int(np.count_nonzero(trace.output_tokens < 1))
     if empty:
         warnings.append(f"{empty} requests generated nothing: planned as one token each")
@@ -175,19 +175,11 @@ def _from_table(scenario: Scenario) -> Workload:
     table = read_atoms_csv(_resolve(scenario, spec.path))
     atoms = _at_decode(table.atoms, section.decode_hit_fraction)
     provenance = (f"atoms table {spec.path}", *table.provenance)
-    return _given(
-        scenario, compress(atoms, section.max_atoms), f"atoms table {spec.path}", provenance, atoms
-    )
+    return _given(scenario, atoms, f"atoms table {spec.path}", provenance)
 
 
-def _given(
-    scenario: Scenario,
-    atoms: Atoms,
-    source: str,
-    provenance: tuple[str, ...],
-    full: Atoms | None = None,
-) -> Workload:
-    """Return the workload of atoms that come without arrivals."""
+def _given(scenario: Scenario, full: Atoms, source: str, provenance: tuple[str, ...]) -> Workload:
+    """Return the workload of request types that come without arrivals."""
     section = scenario.workload
     rate = section.rate_per_s
     if rate is None and scenario.objective != "goodput":
@@ -200,8 +192,9 @@ def _given(
     scv, scv_source = section.arrival_scv, "scenario"
     if scv is None:
         scv, scv_source = 1.0, "Poisson arrivals assumed"
+    atoms = compress(full, section.max_atoms)
     summary = summarize(
-        atoms if full is None else full,
+        full,
         arrival_rate_per_s=rate or 0.0,
         arrival_scv=scv,
         arrival_scv_source=scv_source,
@@ -234,17 +227,6 @@ def _burstiness(scenario: Scenario, trace: RawTrace) -> tuple[float, str]:
             f"Poisson arrivals assumed: the trace is shorter than two windows of {window:g} s",
         )
     return value, f"dispersion of arrivals in windows of {window:g} s, the longest limit on TTFT"
-
-
-def _hit_provenance(trace: RawTrace) -> str:
-    if trace.blocks is None:
-        return "cached tokens as the trace records them"
-    where = "in the session" if trace.session is not None else "in the trace"
-    size = trace.blocks.block_tokens
-    return (
-        f"cached tokens: longest prefix of whole {size}-token blocks seen earlier {where} "
-        "(unlimited cache, an upper bound)"
-    )
 
 
 def _resolve(scenario: Scenario, path: str) -> Path:

@@ -1,10 +1,11 @@
 """Many requests to few atoms, with every work term kept.
 
-A best-first regression tree: it starts from one group a band of hit rate, and again and again
-splits the group that costs most accuracy, along the quantity that costs most in it, at the point
-that leaves the least within-group variance. Each group becomes one atom at its weighted mean, so
-the means of prompt, uncached, missing and output tokens are kept to rounding; second moments lose
-the variance within groups, which is what the splitting drives down.
+A best-first regression tree: it starts from a few groups, bands of hit rate and narrow ones
+around the percentiles, and again and again splits the group that costs most accuracy, along the
+quantity that costs most in it, at the point that leaves the least within-group variance. Each
+group becomes one atom at its weighted mean, so the means of prompt, uncached, missing and output
+tokens are kept to rounding; second moments lose the variance within groups, which is what the
+splitting drives down.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdd_plan.workload.atoms import Atoms
-from pdd_plan.workload.statistics import weighted_quantile
+from pdd_plan.workload.statistics import EQUAL, weighted_quantile
 
 FloatArray = NDArray[np.float64]
 
 HIT_BANDS: tuple[float, ...] = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Hit rates that no atom straddles, so that shares on either side are exact."""
+
+NARROW = 0.005
+"""Relative half width of the groups around P50, P90 and P99 of the uncached and the missing
+tokens: nothing is averaged across their edges, so percentiles are kept to this much."""
 
 _PERCENTILES = (0.5, 0.9, 0.99)
 
@@ -55,8 +60,8 @@ def compress(requests: Atoms, max_atoms: int = 1000) -> Atoms:
     requests : Atoms
         One atom a request, or any weighted sample.
     max_atoms : int
-        Largest number of atoms in the answer, at least 1. Fewer than the bands of hit rate
-        (six) that are in use give up the bands.
+        Largest number of atoms in the answer, at least 1. A small number gives up the narrow
+        groups at the percentiles, a very small one the bands of hit rate.
 
     Returns
     -------
@@ -74,7 +79,9 @@ def compress(requests: Atoms, max_atoms: int = 1000) -> Atoms:
     columns, weight = _merge_equal(requests)
     if weight.size <= max_atoms:
         return Atoms.from_columns(columns[0], columns[1], columns[3], weight, columns[2])
-    groups = _grow(_features(columns, weight), weight, _bands(columns, max_atoms), max_atoms)
+    groups = _grow(
+        _features(columns, weight), weight, _bands(columns, weight, max_atoms), max_atoms
+    )
     label = np.empty(weight.size, dtype=np.intp)
     for k, members in enumerate(groups):
         label[members] = k
@@ -185,13 +192,23 @@ def _tail_score(values: FloatArray, weight: FloatArray) -> FloatArray:
     return score
 
 
-def _bands(columns: tuple[FloatArray, ...], max_atoms: int) -> list[NDArray[np.intp]]:
-    """Return the members of each band of hit rate in use."""
-    hit = columns[2] / columns[0]
-    band = np.searchsorted(np.asarray(HIT_BANDS), hit, side="right")
-    groups = [np.flatnonzero(band == k) for k in range(len(HIT_BANDS) + 1)]
-    groups = [members for members in groups if members.size]
-    return groups if len(groups) <= max_atoms else [np.arange(hit.size)]
+def _bands(
+    columns: tuple[FloatArray, ...], weight: FloatArray, max_atoms: int
+) -> list[NDArray[np.intp]]:
+    """Return the groups to start from: bands of hit rate, and narrow ones at percentiles."""
+    length, prefill, decode, _ = columns
+    hit_edges = np.asarray(HIT_BANDS) * (1 - EQUAL)
+    band = np.searchsorted(hit_edges, decode / length, side="right")
+    for tokens in (length - prefill, length - decode):
+        center = weighted_quantile(tokens, weight, _PERCENTILES)
+        edges = np.unique(np.concatenate((center * (1 - NARROW), center * (1 + NARROW))))
+        finer = band * (edges.size + 1) + np.searchsorted(edges, tokens, side="right")
+        _, finer = np.unique(finer, return_inverse=True)
+        if 4 * (finer.max() + 1) <= max_atoms:
+            band = finer
+    if band.max() + 1 > max_atoms:
+        return [np.arange(weight.size)]
+    return [np.flatnonzero(band == k) for k in np.unique(band).tolist()]
 
 
 def _grow(

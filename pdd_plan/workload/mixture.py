@@ -26,6 +26,9 @@ FloatArray = NDArray[np.float64]
 SHARE_TOLERANCE = 1e-6
 """How far shares may be from 1 in sum before that is an error."""
 
+FINE = 32
+"""Points of the product rule for each atom it is compressed to."""
+
 
 @dataclass(frozen=True)
 class RequestType:
@@ -149,17 +152,17 @@ def interval(low: float, high: float, mean: float | None = None) -> Distribution
     return TruncatedExponential(low, high, mean)
 
 
-def mixture_atoms(
-    types: Sequence[RequestType], max_atoms: int = 1000, decode_hit_fraction: float = 1.0
+def mixture_sample(
+    types: Sequence[RequestType], points: int, decode_hit_fraction: float = 1.0
 ) -> Atoms:
-    """Return the atoms of a request mix given by distributions.
+    """Return a fine weighted sample of a request mix given by distributions.
 
     Parameters
     ----------
     types : sequence of RequestType
         Parts of the traffic; their shares sum to 1.
-    max_atoms : int
-        Largest number of atoms.
+    points : int
+        About how many request types to make.
     decode_hit_fraction : float
         Part of the prefill site's cached prefix that main decode also holds, 0 to 1.
 
@@ -177,18 +180,42 @@ def mixture_atoms(
     total = math.fsum(kind.share for kind in types)
     if abs(total - 1) > SHARE_TOLERANCE:
         raise InputError(Issue(f"shares sum to {total:g}, not 1", help="make the shares sum to 1"))
-    parts = [_product(kind, max(max_atoms // len(types), 1)) for kind in types]
+    parts = [_product(kind, max(points // len(types), 1)) for kind in types]
     length, hit, output, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
     if length.min() < 1 or output.min() < 1:
         raise InputError("prompt and output lengths must be at least 1 token")
     cached = np.minimum(hit * length, length - 1)
-    atoms = Atoms.from_columns(length, cached, output, weight, cached * decode_hit_fraction)
-    return compress(atoms, max_atoms) if len(atoms) > max_atoms else atoms
+    return Atoms.from_columns(length, cached, output, weight, cached * decode_hit_fraction)
 
 
-def _product(kind: RequestType, max_atoms: int) -> tuple[FloatArray, ...]:
+def mixture_atoms(
+    types: Sequence[RequestType], max_atoms: int = 1000, decode_hit_fraction: float = 1.0
+) -> Atoms:
+    """Return the atoms of a request mix given by distributions.
+
+    Parameters
+    ----------
+    types, decode_hit_fraction
+        As in `mixture_sample`.
+    max_atoms : int
+        Largest number of atoms.
+
+    Returns
+    -------
+    Atoms
+        A fine sample, compressed.
+
+    Raises
+    ------
+    InputError
+        As `mixture_sample`.
+    """
+    return compress(mixture_sample(types, FINE * max_atoms, decode_hit_fraction), max_atoms)
+
+
+def _product(kind: RequestType, points: int) -> tuple[FloatArray, ...]:
     """Return (L, h, O, weight) of one request type as a product of one-dimensional rules."""
-    output_bins, other_bins = _bins(kind, max_atoms)
+    output_bins, other_bins = _bins(kind, points)
     output, output_weight = quadrature(kind.output_tokens, output_bins)
     if kind.hit_length_correlation == 0:
         length, length_weight = quadrature(kind.input_tokens, other_bins)
@@ -206,10 +233,10 @@ def _product(kind: RequestType, max_atoms: int) -> tuple[FloatArray, ...]:
     )
 
 
-def _bins(kind: RequestType, max_atoms: int) -> tuple[int, int]:
+def _bins(kind: RequestType, points: int) -> tuple[int, int]:
     """Return bins for the output and for each of length and hit rate, two points a bin."""
-    output_bins = 1 if isinstance(kind.output_tokens, Constant) or max_atoms < 200 else 2
-    left = max_atoms / (1 if isinstance(kind.output_tokens, Constant) else 2 * output_bins)
+    output_bins = 1 if isinstance(kind.output_tokens, Constant) or points < 2000 else 4
+    left = points / (1 if isinstance(kind.output_tokens, Constant) else 2 * output_bins)
     free = sum(not isinstance(d, Constant) for d in (kind.input_tokens, kind.hit_rate))
     bins = int(left ** (1 / max(free, 1)) / 2)
     return output_bins, max(bins, 1)

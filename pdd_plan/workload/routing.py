@@ -7,7 +7,8 @@ A request goes straight from prefill to main decode, or through the relay. With 
 - ``uncached_tokens`` (what prefill computes) and ``transfer_bytes`` (KV that the line carries):
   direct if and only if the value is at most the threshold; infinity never relays, 0 always does.
 
-Thresholds are ordered from "never relay" to "always relay" throughout, so the relayed sets grow.
+A value within a billionth of the threshold counts as equal to it, so as direct. Thresholds are
+ordered from "never relay" to "always relay" throughout, so the relayed sets grow.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdd_plan.workload.atoms import Atoms
+from pdd_plan.workload.statistics import EQUAL
 
 FloatArray = NDArray[np.float64]
 RoutingBy = Literal["hit_rate", "uncached_tokens", "transfer_bytes"]
+
+_SLACK = 0.2
 
 
 def routing_values(
@@ -92,7 +96,9 @@ def relayed(values: ArrayLike, by: RoutingBy, threshold: float) -> NDArray[np.bo
     value = np.asarray(values, dtype=np.float64)
     if threshold == always_relay(by):
         return np.ones(value.shape, dtype=bool)
-    return value < threshold if by == "hit_rate" else value > threshold
+    if by == "hit_rate":
+        return value < threshold * (1 - EQUAL)
+    return value > threshold * (1 + EQUAL)
 
 
 def relay_from(values: ArrayLike, by: RoutingBy, thresholds: ArrayLike) -> NDArray[np.int64]:
@@ -136,8 +142,8 @@ def threshold_candidates(
     """Return the thresholds worth trying, from "never relay" to "always relay".
 
     Between the two ends lie cuts between neighboring atoms, at even steps of the average of two
-    shares: of requests, and of the tokens that the line carries. Every cut is given by the
-    number of fewest digits that makes it.
+    shares: of requests, and of the tokens that the line carries. Near each step the cut is taken
+    whose threshold has the fewest digits.
 
     Parameters
     ----------
@@ -168,24 +174,39 @@ def threshold_candidates(
     ends = [never_relay(by), always_relay(by)][:max_thresholds]
     # Ascending in "relayed first": low hit rates, or large values.
     rank = values if by == "hit_rate" else -values
-    distinct, index = np.unique(rank, return_inverse=True)
-    carried = atoms.weight * atoms.missing_tokens
-    share = np.bincount(index, weights=atoms.weight)
-    load = np.bincount(index, weights=carried / max(float(carried.sum()), 1e-300))
-    relayed_share = np.cumsum((share + load) / 2)[:-1]
-    cuts = np.arange(1, distinct.size)
-    wanted = max(max_thresholds - 2, 0)
-    if cuts.size > wanted:
-        goal = (np.arange(wanted) + 1) / (wanted + 1) * (relayed_share[-1])
-        after = np.clip(np.searchsorted(relayed_share, goal), 0, cuts.size - 1)
-        before = np.maximum(after - 1, 0)
-        nearer = np.where(goal - relayed_share[before] < relayed_share[after] - goal, before, after)
-        cuts = cuts[np.unique(nearer)]
-    if by == "hit_rate":
-        inner = [-_simplest(-distinct[k], -distinct[k - 1]) for k in cuts.tolist()]
-    else:
-        inner = [_simplest(-distinct[k], -distinct[k - 1]) for k in cuts.tolist()]
-    return np.array(ends[:1] + [level for level in inner if level not in ends] + ends[1:])
+    order = np.argsort(rank, kind="stable")
+    rank = rank[order]
+    fresh = np.concatenate(([True], np.diff(rank) > 2 * EQUAL * np.abs(rank[1:])))
+    starts = np.flatnonzero(fresh)
+    carried = (atoms.weight * atoms.missing_tokens)[order]
+    mass = atoms.weight[order] + carried / max(float(carried.sum()), 1e-300)
+    relayed_share = np.cumsum(np.add.reduceat(mass, starts))[:-1] / 2
+    # Cut k relays the first k + 1 groups; its thresholds lie in (last[k], first[k]].
+    last, first = rank[np.append(starts[1:], rank.size) - 1][:-1], rank[starts][1:]
+    picks = _picks(relayed_share, max(max_thresholds - 2, 0))
+    inner = [-_simplest(-float(first[high]), -float(last[low])) for low, high in picks]
+    if by != "hit_rate":
+        inner = [-level for level in inner]
+    chosen = [level for level in dict.fromkeys(inner) if level not in ends]
+    return np.array(ends[:1] + chosen + ends[1:])
+
+
+def _picks(relayed_share: FloatArray, wanted: int) -> list[tuple[int, int]]:
+    """Return ranges of cuts, first and last index, from each of which one is wanted."""
+    count = relayed_share.size
+    if count <= wanted:
+        return [(k, k) for k in range(count)]
+    step = 1 / (wanted + 1)
+    found: list[tuple[int, int]] = []
+    for goal in ((np.arange(wanted) + 1) * step).tolist():
+        low = int(np.searchsorted(relayed_share, goal - _SLACK * step))
+        high = int(np.searchsorted(relayed_share, goal + _SLACK * step, side="right")) - 1
+        if high < low:
+            near = int(np.argmin(np.abs(relayed_share - goal)))
+            low = high = near
+        if not found or low > found[-1][1]:
+            found.append((low, high))
+    return found
 
 
 def _simplest(low: float, high: float) -> float:

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 
+EQUAL = 1e-9
+"""Relative slack below a level at which a value still counts as reaching it."""
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -78,7 +81,7 @@ def spread(values: ArrayLike, weight: ArrayLike) -> Spread:
 
 
 def share_at_least(values: ArrayLike, weight: ArrayLike, level: float) -> float:
-    """Return the share of weight whose value is at least `level`.
+    """Return the share of weight whose value is at least `level`, up to rounding.
 
     Parameters
     ----------
@@ -93,14 +96,14 @@ def share_at_least(values: ArrayLike, weight: ArrayLike, level: float) -> float:
         Between 0 and 1.
     """
     share = np.asarray(weight, dtype=np.float64)
-    chosen = np.asarray(values, dtype=np.float64) >= level
+    chosen = np.asarray(values, dtype=np.float64) >= level * (1 - EQUAL)
     return float(share[chosen].sum() / share.sum())
 
 
 def weighted_histogram(
     values: ArrayLike, weight: ArrayLike, edges: Sequence[float]
 ) -> tuple[float, ...]:
-    """Return the share of weight in each bin [low, high), the last one closed.
+    """Return the share of weight in each bin [low, high), up to rounding, the last one closed.
 
     Parameters
     ----------
@@ -115,5 +118,8 @@ def weighted_histogram(
         One share a bin; sums to 1.
     """
     share = np.asarray(weight, dtype=np.float64)
-    counts, _ = np.histogram(values, bins=np.asarray(edges), weights=share)
+    edge = np.asarray(edges, dtype=np.float64)
+    reached = np.searchsorted(edge * (1 - EQUAL), np.asarray(values, np.float64), side="right")
+    bins = np.clip(reached - 1, 0, edge.size - 2)
+    counts = np.bincount(bins, weights=share, minlength=edge.size - 1)
     return tuple((counts / share.sum()).tolist())

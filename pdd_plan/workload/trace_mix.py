@@ -76,3 +76,25 @@ def trace_atoms(trace: RawTrace) -> Atoms:
     return Atoms.from_columns(
         trace.input_tokens, trace.cached_tokens, np.maximum(trace.output_tokens, 1)
     )
+
+
+def hit_provenance(trace: RawTrace) -> str:
+    """Say where the cached prefixes of a trace come from.
+
+    Parameters
+    ----------
+    trace : RawTrace
+        With cached tokens.
+
+    Returns
+    -------
+    str
+    """
+    if trace.blocks is None:
+        return "cached tokens as the trace records them"
+    where = "in the session" if trace.session is not None else "in the trace"
+    size = trace.blocks.block_tokens
+    return (
+        f"cached tokens: longest prefix of whole {size}-token blocks seen earlier {where} "
+        "(unlimited cache, an upper bound)"
+    )
