@@ -23,6 +23,7 @@ from pdd_plan.workload.routing import (
     routing_values,
     threshold_candidates,
 )
+from pdd_plan.workload.trace_mix import trace_atoms, trace_reuse_profile
 from pdd_plan.workload.traces import read_trace
 
 __all__ = [
@@ -48,5 +49,7 @@ __all__ = [
     "routing_values",
     "summarize",
     "threshold_candidates",
+    "trace_atoms",
+    "trace_reuse_profile",
     "write_atoms_csv",
 ]

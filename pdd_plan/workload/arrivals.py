@@ -213,6 +213,7 @@ def rescale_trace(trace: RawTrace, rate_per_s: float, seed: int = 0) -> RawTrace
             cached_tokens=None if trace.cached_tokens is None else trace.cached_tokens[order],
             session=session[order],
             time_in_session_s=within[order],
+            window_s=within.size / rate_per_s,
             blocks=None if trace.blocks is None else reorder_blocks(trace.blocks, order),
         )
     own = mean_rate_per_s(trace.arrival_s)

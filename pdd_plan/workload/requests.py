@@ -49,6 +49,9 @@ class RawTrace:
         Session of each request.
     time_in_session_s : ndarray, shape (n,), or None
         Time from the start of the session [s], where sessions have no published start.
+    window_s : float or None
+        Period of the stream [s] where sessions were laid on it around a circle, see
+        `pdd_plan.workload.arrivals.draw_session_starts`; None for times as recorded.
     blocks : BlockRuns or None
         Prompt blocks, for caches of finite size.
     format : str
@@ -69,6 +72,7 @@ class RawTrace:
     cached_tokens: FloatArray | None
     session: NDArray[np.int64] | None = None
     time_in_session_s: FloatArray | None = None
+    window_s: float | None = None
     blocks: BlockRuns | None = field(default=None, repr=False)
     format: str = ""
     path: str = ""

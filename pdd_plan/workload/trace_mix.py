@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from pdd_plan.workload.atoms import Atoms
+from pdd_plan.workload.blocks import reorder_blocks
 from pdd_plan.workload.compress import compress
 from pdd_plan.workload.distributions import Distribution, quadrature
+from pdd_plan.workload.prefix_cache import ReuseProfile, reuse_profile
 from pdd_plan.workload.requests import RawTrace
 
 _HIT_BINS = 16
@@ -75,6 +77,60 @@ def trace_atoms(trace: RawTrace) -> Atoms:
         raise ValueError("the trace records no cached tokens")
     return Atoms.from_columns(
         trace.input_tokens, trace.cached_tokens, np.maximum(trace.output_tokens, 1)
+    )
+
+
+def trace_reuse_profile(trace: RawTrace, warmup_windows: int = 1) -> ReuseProfile:
+    """Pass once over a trace and note how long ago each leading block was used.
+
+    Sessions that were laid around a circle are unrolled: the stream is repeated, each time with
+    fresh sessions that go on where they were cut, and only the last repetition is kept. A block
+    last used more than `warmup_windows` periods ago counts as never seen.
+
+    Parameters
+    ----------
+    trace : RawTrace
+        With blocks.
+    warmup_windows : int
+        Repetitions before the one that counts, for traces with `window_s`; at least 0.
+
+    Returns
+    -------
+    ReuseProfile
+        One row set a request, in the order of the trace.
+
+    Raises
+    ------
+    ValueError
+        If the trace has no blocks.
+    """
+    if trace.blocks is None:
+        raise ValueError("the trace has no blocks")
+    if trace.window_s is None or trace.session is None or trace.time_in_session_s is None:
+        return reuse_profile(trace.blocks, trace.arrival_s, trace.session)
+    requests, repeats = len(trace), warmup_windows + 1
+    late = trace.time_in_session_s - trace.arrival_s
+    wraps = np.maximum(np.ceil(late / trace.window_s), 0).astype(np.int64)
+    blocks = reorder_blocks(trace.blocks, np.tile(np.arange(requests), repeats))
+    window = np.repeat(np.arange(repeats), requests)
+    # A session that wrapped w times began w windows earlier.
+    life = window - np.tile(wraps, repeats)
+    _, space = np.unique(
+        np.stack((np.tile(trace.session, repeats), life)), axis=1, return_inverse=True
+    )
+    arrival = np.tile(trace.arrival_s, repeats) + window * trace.window_s
+    profile = reuse_profile(blocks, arrival, space)
+    first = requests * warmup_windows
+    kept = profile.request >= first
+    return replace(
+        profile,
+        request=profile.request[kept] - first,
+        blocks=profile.blocks[kept],
+        depth=profile.depth[kept],
+        depth_before=profile.depth_before[kept],
+        age_s=profile.age_s[kept],
+        age_before_s=profile.age_before_s[kept],
+        request_blocks=profile.request_blocks[first:],
     )
 
 

@@ -221,6 +221,7 @@ def _read_claude_code(text: str, file: str, seed: int) -> RawTrace:
         cached_tokens=cached[by_time],
         session=name[by_time],
         time_in_session_s=within[by_time],
+        window_s=float(within.size),
         blocks=reorder_blocks(blocks, by_time),
         reused_block_share=reused_block_share(profile),
         notes=(f"session starts are not published: drawn at random (seed {seed})",),
