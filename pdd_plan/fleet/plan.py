@@ -46,9 +46,9 @@ def _unrounded_fraction(value: Any) -> Any:
 
 
 Number = Annotated[float, BeforeValidator(_plain)]
-Positive = Annotated[float, BeforeValidator(_unrounded), Field(ge=0)]
-Fraction = Annotated[float, BeforeValidator(_unrounded_fraction), Field(ge=0, le=1)]
-Count = Annotated[int, BeforeValidator(_plain), Field(ge=0)]
+Positive = Annotated[float, Field(ge=0), BeforeValidator(_unrounded)]
+Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_unrounded_fraction)]
+Count = Annotated[int, Field(ge=0), BeforeValidator(_plain)]
 
 
 class PlanModel(BaseModel):
@@ -460,14 +460,14 @@ def parse_plan(text: str, file: str = "") -> Plan:
                 help="give the JSON plan, not its console, Markdown, CSV or HTML report",
             )
         ) from error
-    _check_version(data, file)
+    _check_version(data, text, file)
     try:
         return Plan.model_validate_json(text)
     except ValidationError as error:
         raise InputError([_issue(item, text, file) for item in error.errors()]) from error
 
 
-def _check_version(data: object, file: str) -> None:
+def _check_version(data: object, text: str, file: str) -> None:
     if not isinstance(data, dict):
         raise InputError(
             Issue(
@@ -484,7 +484,7 @@ def _check_version(data: object, file: str) -> None:
                 f"the plan has {said}, this version reads {SCHEMA_VERSION}",
                 file=file,
                 path="schema_version",
-                line=0,
+                line=_line_of(text, ("schema_version",)) if version is not None else 0,
                 help="plan the scenario again with this version of pdd-plan",
             )
         )

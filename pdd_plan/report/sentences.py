@@ -35,6 +35,17 @@ def why(plan: Plan, labels: Labels) -> Sentences:
     return Sentences(tuple(texts))
 
 
+def refusals(plan: Plan, labels: Labels) -> Sentences:
+    """Return why simpler fleets cannot do it, where one cannot."""
+    return Sentences(
+        tuple(
+            Sentence(labels.name(clean(base.name)), clean(base.reason))
+            for base in plan.baselines
+            if base.reason
+        )
+    )
+
+
 def threshold_text(plan: Plan, value: float | None) -> str:
     """Write a threshold in the unit of what requests are routed by."""
     if value is None or plan.routing is None:

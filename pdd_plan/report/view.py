@@ -43,7 +43,12 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
         _section("summary", labels, facts.summary_facts(plan, labels)),
         _section("fleet", labels, tables.fleet_table(plan, labels)),
         _section("why", labels, sentences.why(plan, labels)),
-        _section("baselines", labels, tables.baselines_table(plan, labels)),
+        _section(
+            "baselines",
+            labels,
+            tables.baselines_table(plan, labels),
+            sentences.refusals(plan, labels),
+        ),
         _section("slo", labels, tables.limits_table(plan, labels), detail=True),
         _section("latency", labels, tables.latency_table(plan, labels), detail=True),
         _section("charts", labels, *charts.all_charts(plan, labels), detail=True),

@@ -80,7 +80,9 @@ def baseline(name: str, chips: float, links: float, scale: float, bcr: float) ->
     home = name == "single_site"
     pools = [
         pool("beijing", "prefill", "h200", 9, 0.83, "compute", chips * 0.7 / 72),
-        pool("beijing" if home else "shanghai", "decode", "h20", 7, 0.9, "memory", chips * 0.3 / 56),
+        pool(
+            "beijing" if home else "shanghai", "decode", "h20", 7, 0.9, "memory", chips * 0.3 / 56
+        ),
     ]
     line = {
         "from": "beijing",
