@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +32,8 @@ def init(
 
     origin = shipped_scenario(source)
     text = origin.read_text(encoding="utf-8")
-    pairs = [(file, re.sub(r"(?m)^name: .*$", f"name: {_name(file)}", text, count=1))]
+    named = f"name: {json.dumps(file.stem, ensure_ascii=False)}"  # quoted: "7" is text
+    pairs = [(file, re.sub(r"(?m)^name: .*$", lambda _: named, text, count=1))]
     pairs += [
         (file.parent / used, (origin.parent / used).read_text(encoding="utf-8"))
         for used in re.findall(r"\bpath: ([\w./-]+)", text)
@@ -46,8 +48,3 @@ def init(
         text_out(content, place)
     if not quiet:
         note(f"wrote {file}; plan it with: pdd-plan optimize {file}")
-
-
-def _name(file: Path) -> str:
-    """Return a scenario's name for a file, as a YAML scalar."""
-    return f'"{file.stem}"' if re.search(r"[^\w.-]|^[\d.-]", file.stem) else file.stem

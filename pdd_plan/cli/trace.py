@@ -48,7 +48,7 @@ def trace(
     ] = None,
     max_atoms: Annotated[
         int, typer.Option("--max-atoms", metavar="N", min=1, help="Most request types.")
-    ] = 1000,
+    ] = 600,
     window: Annotated[
         float,
         typer.Option("--window", metavar="SECONDS", min=1e-3, help="Time scale of the burstiness."),
@@ -70,8 +70,10 @@ def trace(
     check_file(output)
     found = read_trace(existing_file(file, "trace"), kind.value if kind else None, seed=seed)
     tables, subtitle = trace_tables(found, window)
-    lines = write_workload(found, file, output, max_atoms) if output is not None else []
+    notes = list(found.notes)
+    if output is not None:
+        notes.append(write_workload(found, output, max_atoms))
     print_tables(Path(file).name, subtitle, tables, form.value)
     if not quiet:
-        for line in (*found.notes, *lines):
-            note(line)
+        for line in notes:
+            note(f"note: {line}")

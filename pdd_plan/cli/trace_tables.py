@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
-from pdd_plan import __version__
 from pdd_plan.cli.tables import Listing
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.report.digits import MISSING, number, percent, significant
+from pdd_plan.report.digits import MISSING, number, significant
 from pdd_plan.report.tidy import Tidy, Value
-from pdd_plan.workload import Atoms, RawTrace, compress, compression_error, index_of_dispersion
+from pdd_plan.workload import Atoms, RawTrace, index_of_dispersion
 from pdd_plan.workload.arrivals import mean_rate_per_s
-from pdd_plan.workload.atoms_table import write_atoms_csv
 from pdd_plan.workload.statistics import Spread, share_at_least, spread, weighted_histogram
+from pdd_plan.workload.tabulate import tabulate
 from pdd_plan.workload.trace_mix import trace_atoms
+from pdd_plan.workload.traces import TraceFormat
 
 EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99, 1.0)
 """Edges of the bins of hit rates that are shown, finer where agent traffic is."""
@@ -45,15 +46,13 @@ def trace_tables(trace: RawTrace, window_s: float) -> tuple[list[Listing], str]:
     return tables, f"{trace.format} trace, {number(count, 0)} requests"
 
 
-def write_workload(trace: RawTrace, file: str, output: Path, max_atoms: int) -> list[str]:
-    """Write the request types of a trace, and say what they keep of it.
+def write_workload(trace: RawTrace, output: Path, max_atoms: int) -> str:
+    """Write the request types of a trace, and say what was written.
 
     Parameters
     ----------
     trace : RawTrace
         As read.
-    file : str
-        Its name, for the table's provenance.
     output : Path
         File to write.
     max_atoms : int
@@ -61,35 +60,23 @@ def write_workload(trace: RawTrace, file: str, output: Path, max_atoms: int) -> 
 
     Returns
     -------
-    list of str
-        Notes for the user.
+    str
+        A note for the user.
 
     Raises
     ------
     InputError
-        If the trace records no cached prefixes, or the file cannot be written.
+        If the trace records no cached prefixes.
     """
     if trace.cached_tokens is None:
         raise InputError(
             Issue(
-                f"{file} records no cached prefixes, so its request types are not known",
+                f"{trace.path} records no cached prefixes, so its request types are not known",
                 help="plan from the trace itself: workload.trace with its format and a hit_rate",
             )
         )
-    requests = trace_atoms(trace)
-    atoms = compress(requests, max_atoms)
-    error = compression_error(requests, atoms)
-    name = Path(file).name
-    provenance = [
-        f"Request types of {name} ({trace.format}, {len(trace)} requests), by pdd-plan "
-        f"{__version__}: pdd-plan trace {name} --max-atoms {max_atoms}",
-        "Cached tokens: prefixes found in an unlimited cache, an upper bound.",
-    ]
-    write_atoms_csv(atoms, output, provenance)
-    return [
-        f"wrote {output}: {len(atoms)} request types; means of every work term kept to "
-        f"{error.worst_mean:.1e}"
-    ]
+    atoms = tabulate(trace.path, output, cast(TraceFormat, trace.format), max_atoms)
+    return f"wrote {output}: {len(atoms)} request types, for workload.trace with format: atoms"
 
 
 def _arrivals(trace: RawTrace, window_s: float) -> Listing:
@@ -125,7 +112,7 @@ def _arrivals(trace: RawTrace, window_s: float) -> Listing:
             "reused_block_share",
             "Prompt blocks seen before",
             trace.reused_block_share,
-            percent(trace.reused_block_share),
+            MISSING if trace.reused_block_share is None else _share(trace.reused_block_share),
         ),
     ]
     shown = tuple((label, text) for _, label, _, text in values if text != MISSING)
