@@ -1,6 +1,7 @@
 """What the user wrote: schema, loader with file and line, cross checks, overrides."""
 
 from pdd_plan.scenario.files import find_scenario, scenario_names
+from pdd_plan.scenario.json_schema import scenario_json_schema
 from pdd_plan.scenario.loader import load_scenario, scenario_from_data
 from pdd_plan.scenario.machines import (
     DecodeTable,
@@ -46,5 +47,6 @@ __all__ = [
     "find_scenario",
     "load_scenario",
     "scenario_from_data",
+    "scenario_json_schema",
     "scenario_names",
 ]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from pdd_plan.scenario.quantity import (
+    AlsoWritten,
     OpenShare,
     PositiveShare,
     PositiveTokens,
@@ -220,12 +221,16 @@ def _as_constant(value: Any) -> Any:
     return value if isinstance(value, dict) else {"distribution": "constant", "value": value}
 
 
+LENGTH = Quantity("tokens", "tokens", ge=1, le=1e9)
+HIT_RATE = Quantity("fraction", "1", ge=0, le=1)
+
 TokenDistribution = Annotated[
     Annotated[
         ConstantTokens | RangeTokens | LogNormalTokens | HistogramTokens,
         Field(discriminator="distribution"),
     ],
     BeforeValidator(_as_constant),
+    AlsoWritten(LENGTH),
 ]
 """Lengths: a bare quantity, or a mapping with ``distribution``."""
 
@@ -235,5 +240,6 @@ ShareDistribution = Annotated[
         Field(discriminator="distribution"),
     ],
     BeforeValidator(_as_constant),
+    AlsoWritten(HIT_RATE),
 ]
 """Hit rates: a bare share, or a mapping with ``distribution``."""

@@ -92,7 +92,7 @@ def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -
     issues = [*document.issues, *changed.issues]
     issues += [source.issue(*fault) for fault in faults]
     if issues or scenario is None:
-        raise InputError(_in_order(issues, lines))
+        raise InputError(_in_order(issues, lines, overrides))
     scenario._source = source
     return scenario
 
@@ -164,10 +164,13 @@ def _is_currency(value: object) -> bool:
     return isinstance(value, str) and len(value) == 3 and value.isascii() and value.isupper()
 
 
-def _in_order(issues: Sequence[Issue], lines: Mapping[str, int]) -> list[Issue]:
+def _in_order(
+    issues: Sequence[Issue], lines: Mapping[str, int], overrides: Sequence[str]
+) -> list[Issue]:
     order = {path: i for i, path in enumerate(lines)}
+    given = {f"--set {text}": 1 + i for i, text in enumerate(overrides)}
 
-    def key(issue: Issue) -> tuple[bool, int, int]:
-        return issue.file.startswith("--set "), issue.line, order.get(issue.path, len(order))
+    def key(issue: Issue) -> tuple[int, int, int]:
+        return given.get(issue.file, 0), issue.line, order.get(issue.path, len(order))
 
     return sorted(dict.fromkeys(issues), key=key)

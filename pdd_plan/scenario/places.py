@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from pdd_plan.scenario.quantity import (
+    AlsoWritten,
     Factor,
     HourlyPrice,
     LineRate,
@@ -23,6 +24,7 @@ from pdd_plan.scenario.quantity import (
 Role = Literal["prefill", "relay", "decode"]
 ROLES: tuple[Role, ...] = ("prefill", "relay", "decode")
 MAX_LEVELS = 1000
+SIZE = Quantity("bandwidth", "Gbps", gt=0, le=1e6)
 
 
 class ChipOffer(Section):
@@ -197,7 +199,9 @@ class Link(Section):
     to_site: str = Field(
         alias="to", min_length=1, description="Site of main decode.", examples=["shanghai"]
     )
-    bandwidth: Bandwidth = Field(description="Size, fixed or to choose.", examples=["20 Gbps"])
+    bandwidth: Annotated[Bandwidth, AlsoWritten(SIZE)] = Field(
+        description="Size, fixed or to choose.", examples=["20 Gbps"]
+    )
     usd_per_bytes_per_s_hour: (
         Annotated[float, Quantity("bandwidth_price", "USD/Gbps/month", ge=0, le=1e8)] | None
     ) = Field(

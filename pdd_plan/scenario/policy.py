@@ -12,6 +12,7 @@ from pydantic_core.core_schema import ValidationInfo
 
 from pdd_plan.scenario.machines import Framework
 from pdd_plan.scenario.quantity import (
+    AlsoWritten,
     OpenShare,
     PositiveShare,
     Quantity,
@@ -160,7 +161,11 @@ class Serving(Section):
         le=1_000_000,
         description="Most requests decoded at once on one engine; none: what the memory holds.",
     )
-    min_engines: Annotated[MinEngines, BeforeValidator(_each_role)] = Field(
+    min_engines: Annotated[
+        MinEngines,
+        BeforeValidator(_each_role),
+        AlsoWritten("count"),
+    ] = Field(
         default_factory=MinEngines,
         description="Least number of engines in every pool that is used: one number, or by role.",
     )

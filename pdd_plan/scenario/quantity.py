@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -34,6 +34,15 @@ def problem(message: str, help: str, key: str = "") -> PydanticCustomError:  # n
     """
     context = {"message": message, "help": help, "key": key}
     return PydanticCustomError("scenario", "{message}", context)
+
+
+def number_text(number: float) -> str:
+    """Write a bound: ``0.5``, ``4,096``, ``1e9``."""
+    return (
+        f"{number:.6g}".replace("e+0", "e").replace("e+", "e")
+        if abs(number) >= 1e9
+        else (f"{number:,.12g}")
+    )
 
 
 @dataclass(frozen=True)
@@ -68,16 +77,13 @@ class Quantity:
         self, _: CoreSchema, __: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Accept a number in the bounds, or text with a unit."""
-        example = DIMENSIONS[self.dimension].example
-        pattern = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*\S.*$"
-        return {
-            "anyOf": [
-                {"type": "number"} | self._json_bounds(),
-                {"type": "string", "pattern": pattern, "examples": [example]},
-            ],
-            "x-unit": self.unit,
-            "x-dimension": self.dimension,
-        }
+        return self.json_schema()
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the written form, with the unit as an annotation."""
+        text = {"type": "string"}  # `scenario_json_schema` adds the units
+        number = {"type": "number"} | self._json_bounds()
+        return {"anyOf": [number, text], "x-unit": self.unit, "x-dimension": self.dimension}
 
     def _json_bounds(self) -> dict[str, float]:
         names = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum"}
@@ -107,24 +113,53 @@ class Quantity:
             (self.le, "at most", self.le is not None and number > self.le + slack * abs(self.le)),
         )
         for bound, words, fails in failed:
-            if fails:
+            if fails and bound is not None:
                 shown = value if isinstance(value, str) else f"{show_value(value)}{tail}"
-                raise problem(f"{shown} must be {words} {bound:g}{tail}", self._mend(number, unit))
+                raise problem(
+                    f"{shown} must be {words} {number_text(bound)}{tail}", self._mend(number, unit)
+                )
 
     def _mend(self, number: float, unit: str) -> str:
         if self.dimension == "fraction" and 1 < number <= 100:
             return f"write {number / 100:g}, or {number:g} % with the sign"
         example = DIMENSIONS[self.dimension].example
-        if "USD" in example:
-            example = f"{example.split()[0]} {unit}"
-        return f"allowed is {self.bounds().replace(self.unit, unit)}, for example {example}"
+        if self.unit != "1" and not example.endswith(self.unit):
+            example = f"10 {self.unit}"
+        text = f"allowed is {self.bounds()}, for example {example}"
+        return text.replace(self.unit, unit)
 
     def bounds(self) -> str:
         """Return the bounds as text, such as ``> 0 and ≤ 100 Gbps``; empty without any."""
         tail = "" if self.unit == "1" else f" {self.unit}"
         pairs = ((">", self.gt), (">=", self.ge), ("<", self.lt), ("<=", self.le))
-        found = [f"{sign} {bound:g}" for sign, bound in pairs if bound is not None]
+        found = [f"{sign} {number_text(bound)}" for sign, bound in pairs if bound is not None]
         return " and ".join(found) + (tail if found else "")
+
+
+@dataclass(frozen=True)
+class AlsoWritten:
+    """Annotation of a field that has a short form; used for the JSON Schema only.
+
+    Attributes
+    ----------
+    short : Quantity, "item" or "count"
+        A quantity, one item instead of a list, or a whole number from 1.
+    """
+
+    short: Quantity | Literal["item", "count"]
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Accept the short form beside the full one."""
+        full = handler(schema)
+        forms = full.get("anyOf", [full])
+        if isinstance(self.short, Quantity):
+            return {"anyOf": [self.short.json_schema(), *forms]}
+        if self.short == "count":
+            return {"anyOf": [{"type": "integer", "minimum": 1}, *forms]}
+        items = [form["items"] for form in forms if "items" in form]
+        return {"anyOf": [*items, *forms]}
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]

@@ -12,6 +12,7 @@ from pdd_plan.scenario.distributions import (
     check_shares,
 )
 from pdd_plan.scenario.quantity import (
+    AlsoWritten,
     PositiveShare,
     PositiveTokens,
     Quantity,
@@ -120,7 +121,9 @@ class Workload(Section):
     """Requests to serve: exactly one of `trace`, `mixture` and `classes`."""
 
     trace: Trace | None = Field(default=None, description="Recorded requests.")
-    mixture: Annotated[tuple[MixturePart, ...] | None, BeforeValidator(_as_list)] = Field(
+    mixture: Annotated[
+        tuple[MixturePart, ...] | None, BeforeValidator(_as_list), AlsoWritten("item")
+    ] = Field(
         default=None,
         strict=False,
         description="Distributions of lengths and hit rates: one mapping, or a list of parts with "
