@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +129,7 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         },
         load_steps=scenario.optimizer.load_steps,
         routing_by=scenario.routing.by,
+        allowed_thresholds=_allowed(scenario, thresholds),
     )
     return BuiltProblem(
         problem, workload, model, chips, tuple(engines.rejected), tuple(engines.warnings)
@@ -161,10 +162,9 @@ def _thresholds(
     scenario: Scenario, workload: Workload, per_token: float, fixed: float
 ) -> np.ndarray:
     routing = scenario.routing
-    if routing.threshold is not None:
-        return np.array([routing.threshold], dtype=np.float64)
-    if routing.thresholds is not None:
-        order = sorted(set(routing.thresholds), reverse=routing.by != "hit_rate")
+    given = _given_thresholds(scenario)
+    if given:
+        order = sorted({_never(scenario), *given}, reverse=routing.by != "hit_rate")
         return np.array(order, dtype=np.float64)
     return threshold_candidates(
         workload.atoms,
@@ -173,6 +173,24 @@ def _thresholds(
         kv_bytes_per_token=per_token,
         kv_bytes_fixed=fixed,
     )
+
+
+def _allowed(scenario: Scenario, thresholds: np.ndarray) -> tuple[int, ...] | None:
+    given = _given_thresholds(scenario)
+    if not given:
+        return None
+    return tuple(i for i, value in enumerate(thresholds.tolist()) if value in given)
+
+
+def _given_thresholds(scenario: Scenario) -> tuple[float, ...]:
+    routing = scenario.routing
+    if routing.threshold is not None:
+        return (float(routing.threshold),)
+    return tuple(float(value) for value in routing.thresholds or ())
+
+
+def _never(scenario: Scenario) -> float:
+    return 0.0 if scenario.routing.by == "hit_rate" else math.inf
 
 
 def _periods(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +219,7 @@ def _serving(scenario: Scenario, model: ModelProfile) -> ServingOptions:
 
 
 def _lanes(scenario: Scenario) -> tuple[LaneOption, ...]:
-    """Bought lines, and RDMA at sites that both prefill and decode."""
+    """Bought lines, and RDMA inside every prefill site, for the plan or for its baseline."""
     lanes = [
         LaneOption(
             source=link.from_site,
@@ -218,9 +236,16 @@ def _lanes(scenario: Scenario) -> tuple[LaneOption, ...]:
         for link in scenario.links
     ]
     lanes += [
-        LaneOption(name, name, np.array([math.inf]), np.zeros(1), local=True)
+        LaneOption(
+            name,
+            name,
+            np.array([math.inf]),
+            np.zeros(1),
+            local=True,
+            baseline_only="decode" not in site.roles,
+        )
         for name, site in scenario.sites.items()
-        if {"prefill", "decode"} <= site.roles
+        if "prefill" in site.roles
     ]
     return tuple(lanes)
 
@@ -251,37 +276,3 @@ def _network(
             rates.append(nic * pool.chips_per_engine)
         rate = min(rates, default=math.inf)
     return SiteNetwork(rate * rdma.efficiency, rdma.latency_s)
-
-
-def single_site_scenario(scenario: Scenario) -> Scenario:
-    """The scenario in which every prefill site decodes as well, and no line exists."""
-    sites = {
-        name: site.model_copy(update={"roles": frozenset({"prefill", "decode"})})
-        for name, site in scenario.sites.items()
-        if "prefill" in site.roles
-    }
-    changed = scenario.model_copy(update={"sites": sites, "links": ()})
-    changed._source = scenario.source
-    return changed
-
-
-def restricted(problem: Problem, *, local: bool | None = None, relay: bool = True) -> Problem:
-    """The problem with only some of its lanes and thresholds.
-
-    Parameters
-    ----------
-    local : bool, optional
-        Keep only lanes inside a site (True) or between sites (False).
-    relay : bool
-        False keeps only the threshold that never relays.
-    """
-    lanes = tuple(lane for lane in problem.lanes if local is None or lane.local == local)
-    if relay:
-        return replace(problem, lanes=lanes)
-    never = 0.0 if problem.routing_by == "hit_rate" else math.inf
-    return replace(
-        problem,
-        lanes=lanes,
-        thresholds=np.array([never]),
-        relay_from=np.ones_like(problem.relay_from),
-    )

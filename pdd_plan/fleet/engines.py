@@ -77,14 +77,17 @@ class EngineCatalog:
                 for shape, spec in self._shapes(site_name, name):
                     times = self._times(site_name, name, shape, spec)
                     for role in ROLES:
-                        allowed = role in site.roles and (
-                            spec is None or spec.roles is None or role in spec.roles
-                        )
-                        if allowed:
+                        if self._allowed(site.roles, spec, role):
                             pool = self._pool(site_name, name, role, shape, spec, times)
                             if pool is not None:
                                 options.append(pool)
         return tuple(sorted(options, key=lambda p: (p.site, ROLES.index(p.role))))
+
+    @staticmethod
+    def _allowed(site_roles: frozenset[Role], spec: EngineSpec | None, role: Role) -> bool:
+        """Prefill sites get decode options in any case, for the single-site baseline."""
+        at_site = role in site_roles or (role == "decode" and "prefill" in site_roles)
+        return at_site and (spec is None or spec.roles is None or role in spec.roles)
 
     # --- shapes --------------------------------------------------------------------------------
 
@@ -309,9 +312,9 @@ def require_options(
     """
     issues = []
     for role in ("prefill", "decode"):
-        if any(pool.role == role for pool in pools):
-            continue
         sites = [name for name, site in scenario.sites.items() if role in site.roles]
+        if any(pool.role == role and pool.site in sites for pool in pools):
+            continue
         reasons = [
             f"{one.chip} {one.shape} at {one.site}: {one.reason}"
             for one in rejected

@@ -59,6 +59,10 @@ class PathModel:
         }
         self.lane_states = lru_cache(maxsize=20_000)(self._lane_states)
         self._works = lru_cache(maxsize=20_000)(self._relay_works)
+        self._held = lru_cache(maxsize=20_000)(self._held_moments)
+        self._first_steps = lru_cache(maxsize=None)(self._first_step_times)
+        self._kernels = lru_cache(maxsize=64)(self._kernel_table)
+        self._reached = lru_cache(maxsize=8192)(self._reached_table)
 
     # --- lanes ---------------------------------------------------------------------------------
 
@@ -164,7 +168,7 @@ class PathModel:
         stations = 1.0 if limit.metric == "ttft" else 2.0
         return limit.probability + stations * slot_wait
 
-    def _first_steps(self, lane: int) -> tuple[float, float]:
+    def _first_step_times(self, lane: int) -> tuple[float, float]:
         option = self.problem.lanes[lane]
         decode = self.problem.pool_indices(option.target, "decode")
         relay = self.problem.pool_indices(option.source, "relay")
@@ -205,49 +209,48 @@ class PathModel:
             Loads at multiplier 1; 0 where the path fails at any load.
         """
         path = self.prefill[pool]
-        kernels = [
-            (limit, self._kernels(path, states, threshold_index, limit))
-            for limit in self.latency_limits
-        ]
-        caps = np.array([self._network_cap(path, s[0], threshold_index) for s in states])
-        held = [self._held_s(path, s) for s in states]
-        loads = np.zeros((len(engines), len(states)))
+        keys = tuple(states)
+        caps = np.array([self._network_cap(pool, s[0], threshold_index) for s in keys])
+        memory = path.memory_loads_per_s(engines, np.array([self._held(pool, s) for s in keys]))
+        loads = np.zeros((len(engines), len(keys)))
         for row, count in enumerate(engines):
             use = caps.copy()
-            for limit, by_period in kernels:
-                reached = self._reached(path.wait_table(count), by_period)
+            for limit in self.latency_limits:
+                reached = self._reached(pool, count, keys, threshold_index, limit)
                 root = largest_root(reached - self.required(limit, slot_wait))
                 use = np.minimum(use, root)
-            memory = [0.0 if h is None else path.memory_load_per_s(count, h) for h in held]
-            loads[row] = np.minimum(use * count * path.engine_rate_per_s, memory)
+            loads[row] = np.minimum(use * count * path.engine_rate_per_s, memory[row])
         return loads / self.problem.peak_multiplier
 
-    def _network_cap(self, path: PrefillPath, lane: int, threshold_index: int) -> float:
+    def _network_cap(self, pool: int, lane: int, threshold_index: int) -> float:
         """Utilization of prefill up to which RDMA out of its engines keeps up."""
         relayed = self.problem.relayed(threshold_index)
         if self.problem.lanes[lane].local or not relayed.any():
             return float(UTILIZATIONS[-1])
-        return min(float(UTILIZATIONS[-1]), path.rdma_inflation(relayed)[1])
+        return min(float(UTILIZATIONS[-1]), self.prefill[pool].rdma_inflation(threshold_index)[1])
 
-    def _held_s(self, path: PrefillPath, key: StateKey) -> FloatArray | None:
-        """Mean time that prefill memory holds the KV cache of each atom [s]."""
+    def _held_moments(self, pool: int, key: StateKey) -> tuple[float, float]:
+        """Byte-seconds and byte-squared-seconds that a request holds prefill memory."""
+        path = self.prefill[pool]
         state = self.peak_state(*key)
         if state is None:
-            return None
+            return np.inf, np.inf
         travel = visible_transfer_s(self.problem, state.values_s, path.pool.service_s)
-        return np.asarray(path.pool.service_s + travel @ state.point_weights)
+        held_s = path.pool.service_s + travel @ state.point_weights
+        weight, size = self.problem.atoms.weight, self.problem.kv_bytes
+        return float(weight @ (held_s * size)), float(weight @ (held_s * size**2))
 
-    def _kernels(
-        self, path: PrefillPath, states: Sequence[StateKey], threshold_index: int, limit: Limit
+    def _kernel_table(
+        self, pool: int, states: tuple[StateKey, ...], threshold_index: int, limit: Limit
     ) -> list[FloatArray]:
         """Kernels of a limit by period of the day, each of shape (states, grid.size)."""
         return [
-            np.stack([self._kernel(path, key, period, threshold_index, limit) for key in states])
+            np.stack([self._kernel(pool, key, period, threshold_index, limit) for key in states])
             for period in range(self.problem.period_weights.size)
         ]
 
     def _kernel(
-        self, path: PrefillPath, key: StateKey, period: int, threshold_index: int, limit: Limit
+        self, pool: int, key: StateKey, period: int, threshold_index: int, limit: Limit
     ) -> FloatArray:
         states = self.lane_states(*key)
         if states is None:
@@ -255,12 +258,23 @@ class PathModel:
         steps = self._first_steps(key[0])
         token_s = self._token_s(key[0]) if limit.metric == "e2e" else 0.0
         local = self.problem.lanes[key[0]].local
-        return path.kernel(states[period], threshold_index, local, limit, steps, token_s)
+        return self.prefill[pool].kernel(
+            states[period], threshold_index, local, limit, steps, token_s
+        )
 
-    def _reached(self, waits: FloatArray, kernels: list[FloatArray]) -> FloatArray:
+    def _reached_table(
+        self,
+        pool: int,
+        engines: int,
+        states: tuple[StateKey, ...],
+        threshold_index: int,
+        limit: Limit,
+    ) -> FloatArray:
         """Attainment by utilization at the peak and lane state, shape (utilizations, states)."""
+        waits = self.prefill[pool].wait_table(engines)
+        kernels = self._kernels(pool, states, threshold_index, limit)
         multipliers = self.problem.period_multipliers / self.problem.peak_multiplier
-        total = np.zeros((UTILIZATIONS.size, kernels[0].shape[0]))
+        total = np.zeros((UTILIZATIONS.size, len(states)))
         for multiplier, weight, kernel in zip(
             multipliers, self.problem.period_weights, kernels, strict=True
         ):
@@ -287,11 +301,9 @@ class PathModel:
         load_per_s : float
             Load of the prefill pool at multiplier 1 [requests/s].
         """
-        path = self.prefill[pool]
         peak = load_per_s * self.problem.peak_multiplier
-        rho = peak / (engines * path.engine_rate_per_s)
+        rho = peak / (engines * self.prefill[pool].engine_rate_per_s)
         if rho > UTILIZATIONS[-1]:
             return 0.0
-        kernels = self._kernels(path, [key], threshold_index, limit)
-        reached = self._reached(path.wait_table(engines), kernels)[:, 0]
+        reached = self._reached_table(pool, engines, (key,), threshold_index, limit)[:, 0]
         return float(np.interp(rho, UTILIZATIONS, reached))

@@ -10,6 +10,7 @@ function.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -78,7 +79,7 @@ class PrefillPath:
             )
         return self._tables[servers]
 
-    def rdma_inflation(self, relayed: np.ndarray) -> tuple[float, float]:
+    def rdma_inflation(self, threshold_index: int) -> tuple[float, float]:
         """Factor on RDMA times and cap on the pool's utilization, from use of the engine's NIC.
 
         Notes
@@ -88,6 +89,7 @@ class PrefillPath:
         bound is above 0.9 the pool's utilization is capped so that the network stays at 0.9.
         """
         network = self.problem.networks[self.pool.site]
+        relayed = self.problem.relayed(threshold_index)
         sent = np.where(relayed, self.problem.kv_bytes, 0.0)
         bound = self.engine_rate_per_s * float(self.problem.atoms.weight @ sent)
         use = bound / network.bytes_per_s
@@ -152,7 +154,7 @@ class PrefillPath:
         travel = visible_transfer_s(problem, state.values_s[direct], service[direct])
         straight = slack[direct, None] - travel - first_step_s[0]
         mass = problem.atoms.weight[direct, None] * state.point_weights
-        inflation, _ = self.rdma_inflation(relayed)
+        inflation, _ = self.rdma_inflation(threshold_index)
         moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
         relay = slack[relayed] - moved - first_step_s[1]
         return (
@@ -160,30 +162,33 @@ class PrefillPath:
             np.concatenate([mass.ravel(), problem.atoms.weight[relayed]]),
         )
 
-    def memory_load_per_s(self, engines: int, held_s: FloatArray) -> float:
-        """Largest load whose KV cache in flight fits the engines' memory [requests/s].
+    def memory_loads_per_s(self, engines: Sequence[int], held: FloatArray) -> FloatArray:
+        """Largest loads whose KV cache in flight fits the engines' memory [requests/s].
 
         Parameters
         ----------
-        held_s : ndarray, shape (atoms,)
-            Mean time that each atom's KV cache is held: prefill and transfer [s].
+        engines : sequence of int
+            Counts.
+        held : ndarray, shape (states, 2)
+            Means over requests of seconds held times KV bytes, and times KV bytes squared.
+
+        Returns
+        -------
+        ndarray, shape (engines, states)
 
         Notes
         -----
         Poisson number in flight with mean load * held: mean and variance of the bytes, and the
         99 % quantile of the normal law of that mean and variance, must be within capacity.
         """
-        capacity = engines * self.pool.kv_capacity_bytes
-        if not np.isfinite(capacity):
-            return float("inf")
-        weight = self.problem.atoms.weight
-        mean = float(weight @ (held_s * self.problem.kv_bytes))
-        spread = float(np.sqrt(weight @ (held_s * self.problem.kv_bytes**2)))
-        root = (
-            -MEMORY_QUANTILE * spread
-            + np.sqrt((MEMORY_QUANTILE * spread) ** 2 + 4.0 * mean * capacity)
-        ) / (2.0 * mean)
-        return float(root**2)
+        capacity = np.asarray(engines, dtype=np.float64)[:, None] * self.pool.kv_capacity_bytes
+        mean, square = held[:, 0], held[:, 1]
+        dead = ~np.isfinite(mean)
+        mean, spread = np.where(dead, 1.0, mean), MEMORY_QUANTILE * np.sqrt(
+            np.where(dead, 1.0, square)
+        )
+        root = (-spread + np.sqrt(spread**2 + 4.0 * mean * capacity)) / (2.0 * mean)
+        return np.where(dead, 0.0, root**2)
 
 
 def visible_transfer_s(problem: Problem, travel_s: FloatArray, service_s: FloatArray) -> FloatArray:

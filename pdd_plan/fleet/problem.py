@@ -136,6 +136,8 @@ class LaneOption:
         Transfers that may share the line at once; the others wait. None for no limit.
     local : bool
         Both ends at one site: RDMA, nothing to buy and no relay.
+    baseline_only : bool
+        Not allowed in the plan, only in the single-site baseline it is compared with.
     """
 
     source: str
@@ -149,6 +151,7 @@ class LaneOption:
     connection_cap_bytes_per_s: float = float("inf")
     connections: int | None = None
     local: bool = False
+    baseline_only: bool = False
 
     @property
     def label(self) -> str:
@@ -202,6 +205,9 @@ class Problem:
         Load profile over the day; weights sum to 1.
     load_steps : int
         Flows of lanes are multiples of ``arrival_rate_per_s / load_steps``.
+    allowed_thresholds : tuple of int or None
+        Indices of thresholds that a plan may use; None for all. Baselines may use the first one,
+        "never relay", in any case.
     """
 
     name: str
@@ -224,6 +230,7 @@ class Problem:
     site_watts: Mapping[str, float] = field(default_factory=dict)
     load_steps: int = 10
     routing_by: str = "hit_rate"
+    allowed_thresholds: tuple[int, ...] | None = None
 
     @cached_property
     def prefill_sites(self) -> tuple[str, ...]:

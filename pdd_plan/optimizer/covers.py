@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from pdd_plan.fleet.problem import FloatArray, Problem
+from pdd_plan.fleet.problem import FloatArray, Problem, Role
 from pdd_plan.optimizer.tables import LaneStates, NodeTables, PoolCapacity
 
 MIX_LIMIT = 200_000
@@ -97,8 +97,15 @@ def _cheapest_count(by_state: FloatArray, needed: float, price: float) -> FloatA
     return np.where(count < by_state.shape[0], count * price, np.inf)
 
 
-def node_bound(tables: NodeTables) -> float:
+def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
     """Lower bound on the cost of a node from covers, without a solver [currency/h].
+
+    Parameters
+    ----------
+    tables : NodeTables
+        The node.
+    quick : bool
+        Ask of prefill only that it be stable, so that no waiting times are needed.
 
     Notes
     -----
@@ -108,10 +115,11 @@ def node_bound(tables: NodeTables) -> float:
     dynamic programming over steps.
     """
     problem = tables.problem
-    if len(problem.prefill_sites) == 1 and len(problem.lanes) <= 2:
-        return _bound_of_pairs(tables)
+    sources = {problem.lanes[states.lane].source for states in tables.lanes}
+    if len(sources) == 1 and len(tables.lanes) <= 2:
+        return _bound_of_pairs(tables, quick)
     total = problem.load_steps
-    prefill = {s: _cover(tables, s, "prefill").least_slope for s in problem.prefill_sites}
+    prefill = {s: _prefill_cover(tables, s, quick).least_slope for s in problem.prefill_sites}
     relay = {s: _cover(tables, s, "relay").least_slope for s in problem.prefill_sites}
     decode = {s: _cover(tables, s, "decode").least_slope for s in problem.decode_sites}
     best = np.full(total + 1, np.inf)
@@ -135,26 +143,39 @@ def node_bound(tables: NodeTables) -> float:
     return float(best[total])
 
 
-def _cover(tables: NodeTables, site: str, role: str) -> Cover:
-    pools = [
-        tables.capacities[i]
-        for i in tables.problem.pool_indices(site, role)  # type: ignore[arg-type]
-        if i in tables.capacities
-    ]
-    return Cover(pools, tables.problem)
+def _cover(tables: NodeTables, site: str, role: Role) -> Cover:
+    pools = tables.slot_capacities
+    here = [pools[i] for i in tables.problem.pool_indices(site, role) if i in pools]
+    return Cover(here, tables.problem)
 
 
-def _bound_of_pairs(tables: NodeTables) -> float:
+def _prefill_pools(tables: NodeTables, site: str, quick: bool) -> list[PoolCapacity]:
+    indices = tables.problem.pool_indices(site, "prefill")
+    if quick:
+        return [tables.stable_prefill(i) for i in indices]
+    return [tables.capacities[i] for i in indices if i in tables.capacities]
+
+
+def _prefill_cover(tables: NodeTables, site: str, quick: bool) -> Cover:
+    return Cover(_prefill_pools(tables, site, quick), tables.problem)
+
+
+def _bound_of_pairs(tables: NodeTables, quick: bool) -> float:
+    """Bound for one prefill site and one or two lanes: the least over states or pairs of them."""
     problem = tables.problem
-    site = problem.prefill_sites[0]
-    pools = [tables.capacities[i] for i in problem.pool_indices(site, "prefill")
-             if i in tables.capacities]
+    site = problem.lanes[tables.lanes[0].lane].source
+    pools = _prefill_pools(tables, site, quick)
+    demand = problem.arrival_rate_per_s
     relay = _cover(tables, site, "relay")
     parts = []
     for states in tables.lanes:
         decode = _cover(tables, problem.lanes[states.lane].target, "decode")
         cost = states.usd_per_hour + decode(states.decode_work_per_s)
-        parts.append((states, cost, prefill_cost_by_state(tables, pools, states)))
+        if quick:
+            prefill = Cover(pools, problem)(np.full(states.size, demand))
+        else:
+            prefill = prefill_cost_by_state(tables, pools, states)
+        parts.append((states, cost, prefill))
     best = np.inf
     for states, cost, prefill in parts:
         whole = states.steps == problem.load_steps
@@ -163,9 +184,8 @@ def _bound_of_pairs(tables: NodeTables) -> float:
             best = min(best, float(total[whole].min()))
     if len(parts) == 2:
         (a, cost_a, prefill_a), (b, cost_b, prefill_b) = parts
-        fits = np.add.outer(a.steps, b.steps) == problem.load_steps
-        if fits.any():
-            rows, columns = np.nonzero(fits)
+        rows, columns = np.nonzero(np.add.outer(a.steps, b.steps) == problem.load_steps)
+        if rows.size:
             total = (
                 cost_a[rows]
                 + cost_b[columns]

@@ -45,6 +45,8 @@ class NodeModel:
         self.tables = tables
         self.problem = tables.problem
         self.rows_added = 0
+        sources = {self.problem.lanes[s.lane].source for s in tables.lanes}
+        self.one_site = len(sources) == 1
         self._seen: set[tuple[str, int, int]] = set()
         self.model = pulp.LpProblem("node", pulp.LpMinimize)
         self.open = {
@@ -231,7 +233,7 @@ class NodeModel:
         staircases = [(p.pool, p.by_state[states.lane][:, state]) for p in pools]
         capacity = [term for pool, stairs in staircases for term in self._steps(pool, stairs)]
         demand = self.problem.arrival_rate_per_s * (1.0 - SLACK)
-        if len(self.problem.prefill_sites) == 1:
+        if self.one_site:
             if len(pools) == 1:
                 self._whole_count(members, staircases[0], demand)
             row = [(member, demand) for member in members]
@@ -311,11 +313,13 @@ class NodeModel:
 
     def candidate(self, solution: Solution) -> Candidate:
         """The solution as a candidate of the problem."""
-        levels, flows = [], []
+        levels = [-1] * len(self.problem.lanes)
+        flows = [0.0] * len(self.problem.lanes)
         for states in self.tables.lanes:
             k = solution.states[states.lane]
-            levels.append(int(states.level[k]) if k >= 0 else -1)
-            flows.append(float(states.steps[k]) * self.tables.step_per_s if k >= 0 else 0.0)
+            if k >= 0:
+                levels[states.lane] = int(states.level[k])
+                flows[states.lane] = float(states.steps[k]) * self.tables.step_per_s
         return Candidate(
             self.tables.threshold_index,
             self.tables.slot_wait,

@@ -36,6 +36,36 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
+class Scope:
+    """Which part of a problem to search.
+
+    Attributes
+    ----------
+    lanes : frozenset of int or None
+        Lanes that may be opened; None for all that a plan may use.
+    thresholds : tuple of int or None
+        Indices of thresholds to try; None for all that a plan may use.
+    """
+
+    lanes: frozenset[int] | None = None
+    thresholds: tuple[int, ...] | None = None
+
+    def lanes_of(self, problem: Problem) -> frozenset[int]:
+        """Lanes that may be opened."""
+        if self.lanes is not None:
+            return self.lanes
+        return frozenset(i for i, lane in enumerate(problem.lanes) if not lane.baseline_only)
+
+    def thresholds_of(self, problem: Problem) -> tuple[int, ...]:
+        """Thresholds to try: one where no open lane can relay, since all are then alike."""
+        if self.thresholds is not None:
+            return self.thresholds
+        allowed = problem.allowed_thresholds or tuple(range(problem.thresholds.size))
+        relays = any(not problem.lanes[i].local for i in self.lanes_of(problem))
+        return allowed if relays else allowed[:1]
+
+
+@dataclass(frozen=True)
 class Certificate:
     """How good the answer is proven to be.
 
@@ -86,14 +116,18 @@ class _Node:
     order: int
     tables: NodeTables = field(compare=False)
     model: NodeModel | None = field(default=None, compare=False)
+    bounded: bool = field(default=False, compare=False)
     turns: int = field(default=0, compare=False)
 
 
 class _Search:
     """State of one search."""
 
-    def __init__(self, problem: Problem, model: PathModel, options: SearchOptions) -> None:
+    def __init__(
+        self, problem: Problem, model: PathModel, options: SearchOptions, scope: Scope
+    ) -> None:
         self.problem = problem
+        self.scope = scope
         self.paths = model
         self.options = options
         self.started = time.monotonic()
@@ -111,23 +145,34 @@ class _Search:
         pairs = [
             (index, wait)
             for wait in self.problem.slot_waits
-            for index in range(self.problem.thresholds.size)
+            for index in self.scope.thresholds_of(self.problem)
         ]
+        lanes = self.scope.lanes_of(self.problem)
+        if not lanes:
+            return self._result(0, float("inf"))
         for order, (index, wait) in enumerate(pairs):
-            tables = NodeTables(self.paths, index, wait)
+            tables = NodeTables(self.paths, index, wait, lanes)
             # Without time for a bound, a node stays open at the bound that always holds.
-            bound = node_bound(tables) if self.left_s() > 0.0 else 0.0
+            bound = node_bound(tables, quick=True) if self.left_s() > 0.0 else 0.0
             heapq.heappush(self.queue, _Node(bound, order, tables))
         while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
-            self._turn(heapq.heappop(self.queue))
-        lower = min([node.bound for node in self.queue] + [self.cost])
+            node = heapq.heappop(self.queue)
+            if node.bounded:
+                self._turn(node)
+            else:
+                node.bounded = True
+                node.bound = max(node.bound, node_bound(node.tables))
+                heapq.heappush(self.queue, node)
+        return self._result(len(pairs), min([node.bound for node in self.queue] + [self.cost]))
+
+    def _result(self, nodes: int, lower: float) -> SearchResult:
         gap = max(0.0, (self.cost - lower) / self.cost) if self.best else float("inf")
         certificate = Certificate(
             lower_bound_usd_per_hour=lower,
             gap=gap,
             cuts=self.cuts,
             evaluations=self.evaluations,
-            nodes=len(pairs),
+            nodes=nodes,
             nodes_solved=len(self.solved),
             solver=self.options.solver,
             solve_time_s=time.monotonic() - self.started,
@@ -187,7 +232,10 @@ class _Search:
 
 
 def search(
-    problem: Problem, options: SearchOptions | None = None, model: PathModel | None = None
+    problem: Problem,
+    options: SearchOptions | None = None,
+    model: PathModel | None = None,
+    scope: Scope | None = None,
 ) -> SearchResult:
     """Find the cheapest candidate that keeps the planning rule, with a proof.
 
@@ -199,6 +247,8 @@ def search(
         Time limit, solver and progress.
     model : PathModel, optional
         Path model of the problem, to share its tables.
+    scope : Scope, optional
+        Lanes and thresholds to search; all that a plan may use by default.
 
     Returns
     -------
@@ -210,4 +260,5 @@ def search(
     SolverError
         If the solver fails.
     """
-    return _Search(problem, model or PathModel(problem), options or SearchOptions()).run()
+    paths = model or PathModel(problem)
+    return _Search(problem, paths, options or SearchOptions(), scope or Scope()).run()

@@ -82,24 +82,33 @@ class NodeTables:
         Index of the routing threshold.
     slot_wait : float
         Allowed probability of waiting for a slot.
+    lanes : frozenset of int, optional
+        Lanes that may be opened; all by default.
     """
 
-    def __init__(self, model: PathModel, threshold_index: int, slot_wait: float) -> None:
+    def __init__(
+        self,
+        model: PathModel,
+        threshold_index: int,
+        slot_wait: float,
+        lanes: frozenset[int] | None = None,
+    ) -> None:
         self.model = model
         self.problem: Problem = model.problem
         self.threshold_index = threshold_index
         self.slot_wait = slot_wait
+        self.open_lanes = lanes if lanes is not None else frozenset(range(len(self.problem.lanes)))
         self.step_per_s = self.problem.arrival_rate_per_s / self.problem.load_steps
 
     @cached_property
     def lanes(self) -> tuple[LaneStates, ...]:
         """States of every lane that the line itself, the relay and decode can serve at all."""
-        return tuple(self._lane(lane) for lane in range(len(self.problem.lanes)))
+        return tuple(self._lane(lane) for lane in sorted(self.open_lanes))
 
     def _steps_of(self) -> range:
         """Flows to look at: all steps, or only the whole demand where there is one lane."""
         total = self.problem.load_steps
-        return range(total, total + 1) if len(self.problem.lanes) == 1 else range(1, total + 1)
+        return range(total, total + 1) if len(self.open_lanes) == 1 else range(1, total + 1)
 
     def _lane(self, lane: int) -> LaneStates:
         option = self.problem.lanes[lane]
@@ -125,15 +134,30 @@ class NodeTables:
     @cached_property
     def capacities(self) -> dict[int, PoolCapacity]:
         """Capacity of every pool option that can do any work."""
+        return {**self.slot_capacities, **self._by_pool("prefill")}
+
+    @cached_property
+    def slot_capacities(self) -> dict[int, PoolCapacity]:
+        """Capacity of every relay and decode option that can do any work."""
+        return {**self._by_pool("relay"), **self._by_pool("decode")}
+
+    def _by_pool(self, role: str) -> dict[int, PoolCapacity]:
         out = {}
         for index, pool in enumerate(self.problem.pools):
-            if pool.role == "prefill":
-                capacity = self._prefill(index)
-            else:
-                capacity = self._slots(index)
-            if capacity is not None and capacity.most > 0:
-                out[index] = capacity
+            if pool.role == role:
+                capacity = self._prefill(index) if role == "prefill" else self._slots(index)
+                if capacity is not None and capacity.most > 0:
+                    out[index] = capacity
         return out
+
+    def stable_prefill(self, index: int) -> PoolCapacity:
+        """Capacity of a prefill option if it only had to be stable: above any real one."""
+        pool = self.problem.pools[index]
+        path = self.model.prefill[index]
+        rate = path.engine_rate_per_s / self.problem.peak_multiplier
+        demand = self.problem.arrival_rate_per_s
+        most = min(pool.max_engines, int(np.ceil(demand / rate)))
+        return PoolCapacity(index, np.minimum(rate * np.arange(most + 1), demand), {})
 
     def _slots(self, index: int) -> PoolCapacity | None:
         pool = self.problem.pools[index]
