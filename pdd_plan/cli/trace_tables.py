@@ -94,7 +94,7 @@ def _arrivals(trace: RawTrace, window_s: float) -> Listing:
             "span_s",
             "Span",
             trace.span_s if published else None,
-            f"{number(trace.span_s, 0)} s" if published else "not published",
+            f"{significant(trace.span_s, 4)} s" if published else "not published",
         ),
         (
             "arrival_rate_per_s",

@@ -1,7 +1,7 @@
 """Every example in the documents runs: commands in order, in a folder of their own.
 
-A fenced block ``console`` holds commands (``$ pdd-plan …``) and, if any, what they print; a block
-``yaml`` under a comment ``<!-- file: name -->`` is a file that later commands read. Commands end
+A fenced block ``console`` holds commands (``$ pdd-plan …``) and, if any, what they print; any block
+under a comment ``<!-- file: name -->`` is a file that later commands read. Commands end
 with code 0 unless a comment ``<!-- exit: 1 -->`` stands before the block. Output shown is compared
 line by line, numbers aside, and may leave lines out with ``...``.
 """
@@ -39,7 +39,7 @@ def examples(text: str) -> list[Example | tuple[str, str]]:
     found: list[Example | tuple[str, str]] = []
     for block in BLOCK.finditer(text):
         note, kind, body = block["note"] or "", block["kind"], block["body"]
-        if kind == "yaml" and note.startswith("file: "):
+        if note.startswith("file: "):
             found.append((note.removeprefix("file: "), body))
         if kind != "console":
             continue
