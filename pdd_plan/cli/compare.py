@@ -64,7 +64,7 @@ def compare(
     lang: LanguageOption = Language.en,
 ) -> None:
     """Compare fleets: cost, latency, BCR and chips of each, in one table."""
-    from pdd_plan.cli.deliver import Target
+    from pdd_plan.cli.deliver import Target, leave
     from pdd_plan.cli.files import command_line
     from pdd_plan.cli.planning import differing, progress, settings
     from pdd_plan.report.comparison import Comparison
@@ -79,7 +79,9 @@ def compare(
         report = shown.progress or (lambda *_: None)
         plans = plan_all(columns, shown, jobs, lambda name: report(f"planning {name}"))
     command = command_line("compare", files, what_if=what_if, set=changes, **differing(options))
-    target.deliver(Comparison(plans, command))
+    comparison = Comparison(plans, command)
+    target.deliver(comparison)
+    leave(comparison)
 
 
 def _columns(

@@ -101,20 +101,17 @@ class Target:
         return cls(output, (form,) if form is not None else _INTO_FOLDER, language, quiet)
 
     def deliver(self, answer: Plan | Comparison) -> None:
-        """Print or write a report, then leave with exit code 1 if the answer is no.
+        """Print or write a report.
 
         Parameters
         ----------
         answer : Plan or Comparison
-            What to report. The answer is no for an infeasible plan, a plan that was evaluated
-            and misses a limit, and a comparison in which no plan is feasible.
+            What to report.
 
         Raises
         ------
         InputError
             If the place cannot be written to.
-        typer.Exit
-            With code 1 if the answer is no.
         """
         if self.place is None:
             self._print(answer)
@@ -125,8 +122,6 @@ class Target:
                 files = write(answer, form.value, self.place, self.language.value)
                 if not self.quiet:
                     note(f"wrote {', '.join(map(str, files))}")
-        if _is_no(answer):
-            raise typer.Exit(NO)
 
     def _print(self, answer: Plan | Comparison) -> None:
         form = self.forms[0]
@@ -141,12 +136,28 @@ class Target:
         sys.stdout.write(render(answer, form.value, lang=self.language.value))
 
 
-def _is_no(answer: Plan | Comparison) -> bool:
+def leave(answer: Plan | Comparison) -> None:
+    """Leave with exit code 1 if the answer is no.
+
+    Parameters
+    ----------
+    answer : Plan or Comparison
+        No is an infeasible plan, a plan that was evaluated and misses a limit, and a comparison
+        in which no plan is feasible.
+
+    Raises
+    ------
+    typer.Exit
+        With code 1 if the answer is no.
+    """
     from pdd_plan.fleet.plan import Plan
 
-    if not isinstance(answer, Plan):
-        return all(plan.status == "infeasible" for plan in answer.plans)
-    return answer.status == "infeasible" or not all(limit.met for limit in answer.slo)
+    if isinstance(answer, Plan):
+        no = answer.status == "infeasible" or not all(limit.met for limit in answer.slo)
+    else:
+        no = all(plan.status == "infeasible" for plan in answer.plans)
+    if no:
+        raise typer.Exit(NO)
 
 
 def check_file(output: Path | None) -> None:

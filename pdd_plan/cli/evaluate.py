@@ -43,7 +43,7 @@ def evaluate(
     lang: LanguageOption = Language.en,
 ) -> None:
     """Score the fleet of a plan, such as today's, under a scenario; nothing is optimized."""
-    from pdd_plan.cli.deliver import Target
+    from pdd_plan.cli.deliver import Target, leave
     from pdd_plan.cli.files import existing_file
     from pdd_plan.fleet.plan import load_plan
     from pdd_plan.scenario import load_scenario
@@ -60,3 +60,4 @@ def evaluate(
     with progress(options, quiet) as shown:
         scored = evaluate_plan(loaded, given, shown)
     target.deliver(scored)
+    leave(scored)

@@ -35,7 +35,7 @@ def optimize(
     lang: LanguageOption = Language.en,
 ) -> None:
     """Plan the cheapest fleet that keeps every limit, with proof and baselines."""
-    from pdd_plan.cli.deliver import Target
+    from pdd_plan.cli.deliver import Target, leave
     from pdd_plan.scenario import load_scenario
 
     target = Target.checked(output, form, lang, quiet)
@@ -49,3 +49,4 @@ def optimize(
     with progress(options, quiet) as shown:
         plan = plan_scenario(loaded, shown)
     target.deliver(plan)
+    leave(plan)

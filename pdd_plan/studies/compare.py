@@ -158,8 +158,12 @@ def compare(
     if jobs > 1 and len(tasks) > 1:
         silent = [(scenario, replace(o, progress=None, jobs=1)) for _, scenario, o in tasks]
         with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
-            made = pool.map(_plan, *zip(*silent, strict=True))
-            plans |= {index: plan for (index, _, _), plan in zip(tasks, made, strict=True)}
+            made = list(pool.map(_attempt, *zip(*silent, strict=True)))
+        issues = dict.fromkeys(x for part in made if not isinstance(part, Plan) for x in part)
+        if issues:
+            raise InputError(issues)
+        found = [part for part in made if isinstance(part, Plan)]
+        plans |= {index: plan for (index, _, _), plan in zip(tasks, found, strict=True)}
     else:
         for index, scenario, its_options in tasks:
             note(alternatives[index].name)
@@ -171,6 +175,14 @@ def _plan(scenario: Scenario, options: PlanOptions) -> Plan:
     from pdd_plan.studies.planning import plan_scenario
 
     return plan_scenario(scenario, options)
+
+
+def _attempt(scenario: Scenario, options: PlanOptions) -> Plan | tuple[Issue, ...]:
+    """Plan in a process of its own; issues are handed over whole, which a pickled error is not."""
+    try:
+        return _plan(scenario, options)
+    except InputError as error:
+        return error.issues
 
 
 def _load(alternatives: Sequence[Alternative]) -> list[Scenario | Plan]:
