@@ -34,11 +34,11 @@ from pdd_plan.fleet.plan_parts import (
     Infeasibility,
     Lane,
     Latency,
+    NonNegative,
     Percentiles,
     PlanLink,
     PlanModel,
     Pool,
-    Positive,
     RejectedShape,
     Role,
     RouteBy,
@@ -108,7 +108,7 @@ class Plan(PlanModel):
     lanes: tuple[Lane, ...]
     goodput: Goodput | None
     baselines: tuple[Baseline, ...]
-    bcr: Positive | None = Field(description="Goodput per cost, relative to `bcr_reference`.")
+    bcr: NonNegative | None = Field(description="Goodput per cost, relative to `bcr_reference`.")
     certificate: Certificate | None = Field(description="Null where nothing was optimized.")
     sensitivity: tuple[Sensitivity, ...]
     binding: tuple[Binding, ...]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pdd_plan.fleet.plan import Plan, PlanLink, Pool
+from pdd_plan.fleet.plan import Baseline, Plan
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Chart, Rule, Series
+from pdd_plan.report.comparison import Comparison
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 
@@ -24,6 +25,28 @@ def all_charts(plan: Plan, labels: Labels) -> tuple[Chart, ...]:
         _front(plan, labels),
     )
     return tuple(chart for chart in made if chart is not None)
+
+
+def comparison_charts(comparison: Comparison, labels: Labels) -> tuple[Chart, ...]:
+    """Return cost by role, and cost against P90 TTFT, of alternatives in one currency."""
+    if len({plan.currency for plan in comparison.plans}) > 1:
+        return ()
+    currency = comparison.plans[0].currency
+    named = [(clean(name), plan) for name, plan in comparison.alternatives]
+    cost = _cost_bars(named, currency, labels)
+    points = [
+        (plan.latency.ttft_s.p90, plan.cost.usd_per_hour, name)
+        for name, plan in named
+        if plan.cost is not None and plan.latency is not None
+    ]
+    series = [
+        Series("", (p90,), (amount,), 0, (name,)) for p90, amount, name in points if p90 is not None
+    ]
+    axes = (labels.word("axis.p90"), labels.word("axis.cost", currency=clean(currency)))
+    against = _chart("front", labels, "points", axes, series) if len(series) > 1 else None
+    if against is not None:
+        against = replace(against, description=labels.say("chart.alternatives"))
+    return tuple(chart for chart in (cost, against) if chart is not None)
 
 
 def _chart(
@@ -72,32 +95,33 @@ def _ttft(plan: Plan, labels: Labels) -> Chart | None:
 def _cost(plan: Plan, labels: Labels) -> Chart | None:
     if plan.cost is None:
         return None
-    bars: list[tuple[str, tuple[Pool, ...], tuple[PlanLink, ...], float]] = [
-        (labels.name(clean(base.name)), base.pools, base.links, base.cost.links_usd_per_hour)
-        for base in plan.baselines
-        if base.cost is not None and base.pools
+    bars: list[tuple[str, Baseline | Plan]] = [
+        (labels.name(clean(base.name)), base) for base in plan.baselines if base.pools
     ]
-    own = labels.word("this_plan")
-    bars.append((own, plan.pools, plan.links, plan.cost.links_usd_per_hour))
-    names = tuple(bar[0] for bar in bars)
-    heights = tuple(float(index) for index in range(len(bars)))
+    return _cost_bars([*bars, (labels.word("this_plan"), plan)], plan.currency, labels)
+
+
+def _cost_bars(
+    bars: Sequence[tuple[str, Baseline | Plan]], currency: str, labels: Labels
+) -> Chart | None:
+    """Stack what the roles and the lines cost, a bar for each fleet that has a cost."""
+    fleets = [(name, fleet, fleet.cost) for name, fleet in bars if fleet.cost is not None]
+    names = tuple(name for name, _, _ in fleets)
+    heights = tuple(float(index) for index in range(len(fleets)))
+    parts = [
+        tuple(_sum(p.usd_per_hour for p in fleet.pools if p.role == role) for _, fleet, _ in fleets)
+        for role in ROLES
+    ]
+    parts.append(tuple(cost.links_usd_per_hour for _, _, cost in fleets))
     series = [
-        Series(
-            labels.word(role),
-            tuple(_sum(pool.usd_per_hour for pool in bar[1] if pool.role == role) for bar in bars),
-            heights,
-            tone,
-            names,
-        )
-        for tone, role in enumerate(ROLES)
+        Series(labels.word(key), lengths, heights, tone, names)
+        for tone, (key, lengths) in enumerate(zip((*ROLES, "lines"), parts, strict=True))
+        if any(lengths)
     ]
-    lines = tuple(bar[3] for bar in bars)
-    series.append(Series(labels.word("lines"), lines, heights, 3, names))
-    shown = [item for item in series if any(item.x)]
-    if not shown:
+    if not series:
         return None
-    axis = labels.word("axis.cost", currency=clean(plan.currency))
-    return _chart("cost", labels, "bars", (axis, ""), shown)
+    axis = labels.word("axis.cost", currency=clean(currency))
+    return _chart("cost", labels, "bars", (axis, ""), series)
 
 
 def _sum(values: Iterable[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.report import digits
+from pdd_plan.report import charts, digits
 from pdd_plan.report.blocks import (
     Column,
     Fact,
@@ -55,6 +55,7 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
     sections = [
         *_warnings(comparison, labels),
         Section("comparison", labels.word("comparison"), (table, legend)),
+        *_charts(comparison, labels),
         Section("reproduce", labels.word("reproduce"), (_footer(comparison, labels),)),
     ]
     return View(
@@ -64,6 +65,11 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
         sections=tuple(sections),
         good=any(plan.status != "infeasible" for plan in comparison.plans),
     )
+
+
+def _charts(comparison: Comparison, labels: Labels) -> list[Section]:
+    drawn = charts.comparison_charts(comparison, labels)
+    return [Section("charts", labels.word("charts"), drawn, detail=True)] if drawn else []
 
 
 def _cells(row: Row, comparison: Comparison) -> tuple[Text, ...]:

@@ -30,6 +30,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "memory": ("memory bandwidth", "显存带宽"),
     "network": ("network", "网络"),
     "overhead": ("overhead", "固定开销"),
+    "hardware": ("Hardware", "硬件"),
     "hit_rate": ("hit rate", "命中率"),
     "uncached_tokens": ("uncached tokens", "未命中词元数"),
     "transfer_bytes": ("bytes to send", "传输字节数"),
@@ -304,8 +305,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "在给定时间内得到首词元的请求占比，按全部请求和各路径。",
     ),
     "chart.cost": (
-        "Cost per hour by role and for lines, of this plan and the simpler fleets.",
-        "本方案与更简单方案按角色和线路的每小时成本。",
+        "Cost per hour by role and for lines.",
+        "按角色和线路的每小时成本。",
     ),
     "chart.use": (
         "Offered work over capacity of every pool and line; a queue has no end at 1.",
@@ -318,6 +319,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "chart.hits_routed": (
         "Share of requests by hit rate at main decode; those below the threshold are relayed.",
         "按主解码命中率的请求占比；低于阈值的请求经中继。",
+    ),
+    "chart.alternatives": (
+        "Cost per hour and P90 TTFT of every alternative.",
+        "各方案的每小时成本与 P90 TTFT。",
     ),
     "chart.front": (
         "Plans that no other plan beats on both cost and P90 TTFT.",

@@ -26,7 +26,7 @@ def columns(labels: Labels, left: Iterable[str], right: Iterable[str]) -> tuple[
 
 def fleet_table(plan: Plan, labels: Labels) -> Table:
     """Return pools and lines in one table, as the cost adds up."""
-    heads = ("pool", "chip")
+    heads = ("pool", "hardware")
     money = Column(labels.word("per_hour", currency=clean(plan.currency)), right=True)
     names = columns(labels, heads, ("engines", "chips", "use"))
     rows = [

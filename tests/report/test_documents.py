@@ -325,7 +325,7 @@ def test_a_comparison_has_alternatives_as_columns() -> None:
     assert markdown_tables(text)[0][0] == ["", "no_relay", "example", "many_sites", "infeasible"]
     assert cell(text, "Chips, total") == ["128", "136", "200", "-"]
     assert cell(text, "Chips, beijing relay h200") == ["0", "8", "8", "-"]
-    assert cell(text, "USD/M out against no_relay") == ["0 %", "0 %", "+17 %", "-"]
+    assert cell(text, "USD/M out against no_relay") == ["0 %", "+7.9 %", "+26 %", "-"]
     assert cell(text, "Status") == ["optimal", "optimal", "optimal", "infeasible"]
     assert cell(text, "Threshold") == ["0", "0.93", "0.93", "-"]
 
@@ -333,7 +333,9 @@ def test_a_comparison_has_alternatives_as_columns() -> None:
 def test_the_best_of_a_row_is_marked_and_ties_are_shared() -> None:
     text = render(comparison(), "console", 120)
     row = next(line for line in text.splitlines() if line.strip().startswith("~ USD/M out "))
-    assert row.count("*") == 2
+    assert row.split()[3:5] == ["1.27", "*"]
+    tied = Comparison((("a", plan()), ("b", plan()), ("c", plan("many_sites"))))
+    assert [part[-1] for part in cell(render(tied, "md"), "USD/h")] == ["*", "*", "0"]
     same = next(line for line in text.splitlines() if "TTFT P90" in line)
     assert "*" not in same
     assert not same.strip().startswith("~")
@@ -360,7 +362,9 @@ def test_comparisons_come_in_every_format(tmp_path: Path) -> None:
     data = json.loads(render(comparison(), "json"))
     assert [part["name"] for part in data["alternatives"]][1] == "example"
     assert data["alternatives"][1]["plan"] == json.loads(plan().to_json())
-    Page(render(comparison(), "html"))
+    page = render(comparison(), "html")
+    Page(page)
+    assert page.count("<svg") == 2
     files = write(comparison(), "csv", tmp_path / "out")
     assert {file.name for file in files} == {"comparison.csv", "pools.csv", "links.csv"}
     rows = parsed((tmp_path / "out" / "comparison.csv").read_bytes().decode("utf-8"))
