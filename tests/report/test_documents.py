@@ -316,7 +316,7 @@ def comparison() -> Comparison:
 def cell(text: str, label: str) -> list[str]:
     for row in markdown_tables(text)[0]:
         if row[0].replace("\\", "").lstrip("~ ") == label:
-            return [part.strip("*").replace("\\*", "*") for part in row[1:]]
+            return [re.sub(r"^\*\*|\*\*$", "", part).replace("\\*", "*") for part in row[1:]]
     raise AssertionError(f"no row {label}")
 
 
