@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,14 +18,12 @@ from pdd_plan.cli.options import (
     QuietOption,
     SeedOption,
     SetOption,
-    Solver,
     SolverOption,
     TimeLimitOption,
 )
 
 if TYPE_CHECKING:
     from pdd_plan.studies.compare import Alternative, WhatIf
-    from pdd_plan.studies.planning import PlanOptions
 
 EPILOG = (
     "Example:  pdd-plan compare quickstart "
@@ -55,8 +53,8 @@ def compare(
     changes: SetOption = None,
     form: FormatOption = None,
     output: OutputOption = None,
-    time_limit: TimeLimitOption = 60.0,
-    solver: SolverOption = Solver.highs,
+    time_limit: TimeLimitOption = None,
+    solver: SolverOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     quiet: QuietOption = False,
@@ -66,19 +64,19 @@ def compare(
     """Compare fleets: cost, latency, BCR and chips of each, in one table."""
     from pdd_plan.cli.deliver import Target, leave
     from pdd_plan.cli.files import command_line
-    from pdd_plan.cli.planning import differing, progress, settings
+    from pdd_plan.cli.planning import Settings, progress
     from pdd_plan.report.comparison import Comparison
     from pdd_plan.studies.compare import compare as plan_all
     from pdd_plan.studies.compare import parse_what_if
 
     target = Target.checked(output, form, lang, quiet)
-    options = settings(time_limit, solver, seed)
+    settings = Settings(time_limit, solver, seed)
+    words = settings.words()
     what_ifs = [parse_what_if(text) for text in what_if or ()]
-    columns = _columns(files, what_ifs, changes or [], options)
-    with progress(options, quiet) as shown:
-        report = shown.progress or (lambda *_: None)
-        plans = plan_all(columns, shown, jobs, lambda name: report(f"planning {name}"))
-    command = command_line("compare", files, what_if=what_if, set=changes, **differing(options))
+    columns = _columns(files, what_ifs, changes or [], words)
+    with progress(quiet) as show:
+        plans = plan_all(columns, settings.options, jobs, show)
+    command = command_line("compare", files, what_if=what_if, set=changes, **words)
     comparison = Comparison(plans, command)
     target.deliver(comparison)
     leave(comparison)
@@ -88,11 +86,10 @@ def _columns(
     files: Sequence[str],
     what_ifs: Sequence[WhatIf],
     changes: Sequence[str],
-    options: PlanOptions,
+    words: dict[str, Any],
 ) -> list[Alternative]:
     """Return the alternatives: each file, and after the one scenario its what-ifs."""
-    from pdd_plan.cli.files import existing_file
-    from pdd_plan.cli.planning import reproducible
+    from pdd_plan.cli.files import command_line, existing_file
     from pdd_plan.errors import InputError, Issue
     from pdd_plan.studies.compare import AS_WRITTEN, Alternative
 
@@ -112,6 +109,6 @@ def _columns(
         sets = [(AS_WRITTEN if what_ifs else Path(name).stem, tuple(changes))]
         sets += [(item.name, (*changes, *item.changes)) for item in what_ifs]
         for title, its in sets:
-            command = reproducible(options, "optimize", [name], set=its).command
+            command = command_line("optimize", [name], set=its, **words)
             columns.append(Alternative(title, Path(name), its, command=command))
     return columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -17,7 +18,6 @@ from pdd_plan.cli.options import (
     ScenarioArgument,
     SeedOption,
     SetOption,
-    Solver,
     SolverOption,
     TimeLimitOption,
 )
@@ -34,8 +34,8 @@ def evaluate(
     changes: SetOption = None,
     form: FormatOption = None,
     output: OutputOption = None,
-    time_limit: TimeLimitOption = 60.0,
-    solver: SolverOption = Solver.highs,
+    time_limit: TimeLimitOption = None,
+    solver: SolverOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     quiet: QuietOption = False,
@@ -44,7 +44,7 @@ def evaluate(
 ) -> None:
     """Score the fleet of a plan, such as today's, under a scenario; nothing is optimized."""
     from pdd_plan.cli.deliver import Target, leave
-    from pdd_plan.cli.files import existing_file
+    from pdd_plan.cli.files import command_line, existing_file
     from pdd_plan.fleet.plan import load_plan
     from pdd_plan.scenario import load_scenario
 
@@ -52,12 +52,13 @@ def evaluate(
     loaded = load_scenario(scenario, changes or ())
     given = load_plan(existing_file(plan, "plan"))
 
-    from pdd_plan.cli.planning import progress, reproducible, settings
+    from pdd_plan.cli.planning import Settings, progress
     from pdd_plan.studies.planning import evaluate_plan
 
-    options = settings(time_limit, solver, seed, jobs)
-    options = reproducible(options, "evaluate", [scenario], plan=plan, set=changes)
-    with progress(options, quiet) as shown:
-        scored = evaluate_plan(loaded, given, shown)
+    settings = Settings(time_limit, solver, seed, jobs)
+    command = command_line("evaluate", [scenario], plan=plan, set=changes, **settings.words())
+    with progress(quiet) as show:
+        options = replace(settings.options(loaded, command), progress=show)
+        scored = evaluate_plan(loaded, given, options)
     target.deliver(scored)
     leave(scored)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pdd_plan.cli.options import (
     DebugOption,
     FormatOption,
@@ -13,7 +15,6 @@ from pdd_plan.cli.options import (
     ScenarioArgument,
     SeedOption,
     SetOption,
-    Solver,
     SolverOption,
     TimeLimitOption,
 )
@@ -26,8 +27,8 @@ def optimize(
     changes: SetOption = None,
     form: FormatOption = None,
     output: OutputOption = None,
-    time_limit: TimeLimitOption = 60.0,
-    solver: SolverOption = Solver.highs,
+    time_limit: TimeLimitOption = None,
+    solver: SolverOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     quiet: QuietOption = False,
@@ -41,12 +42,13 @@ def optimize(
     target = Target.checked(output, form, lang, quiet)
     loaded = load_scenario(scenario, changes or ())
 
-    from pdd_plan.cli.planning import progress, reproducible, settings
+    from pdd_plan.cli.files import command_line
+    from pdd_plan.cli.planning import Settings, progress
     from pdd_plan.studies.planning import plan_scenario
 
-    options = settings(time_limit, solver, seed, jobs)
-    options = reproducible(options, "optimize", [scenario], set=changes)
-    with progress(options, quiet) as shown:
-        plan = plan_scenario(loaded, shown)
+    settings = Settings(time_limit, solver, seed, jobs)
+    command = command_line("optimize", [scenario], set=changes, **settings.words())
+    with progress(quiet) as show:
+        plan = plan_scenario(loaded, replace(settings.options(loaded, command), progress=show))
     target.deliver(plan)
     leave(plan)

@@ -78,10 +78,21 @@ OutputOption = Annotated[
     ),
 ]
 TimeLimitOption = Annotated[
-    float,
-    typer.Option("--time-limit", metavar="SECONDS", min=0.1, help="Time for the optimizer."),
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        min=0.1,
+        show_default=False,
+        help="Time for the optimizer; by default the scenario's, 60.",
+    ),
 ]
-SolverOption = Annotated[Solver, typer.Option("--solver", help="MILP solver.")]
+SolverOption = Annotated[
+    Solver | None,
+    typer.Option(
+        "--solver", show_default=False, help="MILP solver; by default the scenario's, highs."
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random choices.")
 ]

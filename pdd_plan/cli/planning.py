@@ -3,94 +3,85 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pdd_plan.cli.files import command_line
 from pdd_plan.cli.options import Solver
 
 if TYPE_CHECKING:
+    from pdd_plan.scenario import Scenario
     from pdd_plan.studies.planning import PlanOptions
 
 
-def settings(
-    time_limit: float, solver: Solver = Solver.highs, seed: int = 0, jobs: int = 1
-) -> PlanOptions:
-    """Return the options of the planner that a command line stands for.
+@dataclass(frozen=True)
+class Settings:
+    """Options of the planner as given on the command line; None leaves them to the scenario.
 
-    Parameters
+    Attributes
     ----------
-    time_limit : float
-        Seconds for one plan.
-    solver : Solver
+    time_limit_s : float or None
+        For one plan [s].
+    solver : Solver or None
         MILP solver.
     seed : int
-        Seed of all random choices.
+        Of all random choices.
     jobs : int
         Processes to use.
     """
-    from pdd_plan.studies.planning import PlanOptions
 
-    return PlanOptions(time_limit_s=time_limit, solver=solver.value, seed=seed, jobs=jobs)
+    time_limit_s: float | None = None
+    solver: Solver | None = None
+    seed: int = 0
+    jobs: int = 1
 
+    def words(self) -> dict[str, Any]:
+        """Return the options that decide a plan, as on a command line."""
+        return {
+            "time_limit": None if self.time_limit_s is None else f"{self.time_limit_s:g}",
+            "solver": None if self.solver is None else self.solver.value,
+            "seed": self.seed or None,
+        }
 
-def differing(options: PlanOptions) -> dict[str, Any]:
-    """Return the options that decide a plan and differ from the default, as on a command line.
+    def options(self, scenario: Scenario, command: str) -> PlanOptions:
+        """Return the planner's options for a scenario.
 
-    Parameters
-    ----------
-    options : PlanOptions
-        As used.
-    """
-    default = {field.name: field.default for field in fields(options)}
-    words: dict[str, Any] = {}
-    if options.time_limit_s != default["time_limit_s"]:
-        words["time_limit"] = f"{options.time_limit_s:g}"
-    for name in ("solver", "seed"):
-        if getattr(options, name) != default[name]:
-            words[name] = getattr(options, name)
-    return words
+        Parameters
+        ----------
+        scenario : Scenario
+            Its section ``optimizer`` fills what is not given.
+        command : str
+            The command line that plans it again.
+        """
+        from pdd_plan.studies.planning import PlanOptions
 
-
-def reproducible(
-    options: PlanOptions, command: str, arguments: Sequence[str], **more: Any
-) -> PlanOptions:
-    """Return the options with the command line that gives the same plan again.
-
-    Parameters
-    ----------
-    options : PlanOptions
-        As used.
-    command : str
-        Name of the command.
-    arguments : sequence of str
-        Its arguments.
-    **more : object
-        Further options of the command, such as ``set``.
-    """
-    return replace(options, command=command_line(command, arguments, **more, **differing(options)))
+        own = scenario.optimizer
+        return PlanOptions(
+            time_limit_s=own.time_limit_s if self.time_limit_s is None else self.time_limit_s,
+            solver=own.solver if self.solver is None else self.solver.value,
+            seed=self.seed,
+            jobs=self.jobs,
+            command=command,
+        )
 
 
 @contextmanager
-def progress(options: PlanOptions, quiet: bool) -> Iterator[PlanOptions]:
-    """Show on one line of the terminal what the planner does, while it does it.
+def progress(quiet: bool) -> Iterator[Callable[..., None] | None]:
+    """Show on one line of the terminal what is being done, while it is done.
 
     Parameters
     ----------
-    options : PlanOptions
-        To be given a way to tell its progress.
     quiet : bool
         Show nothing. Nothing is shown either where stderr is no terminal.
 
     Yields
     ------
-    PlanOptions
-        The options to plan with.
+    callable or None
+        To be told in words, and with a share from 0 to 1 where one is known.
     """
     if quiet or not sys.stderr.isatty():
-        yield options
+        yield None
         return
 
     def show(*said: object) -> None:
@@ -99,7 +90,7 @@ def progress(options: PlanOptions, quiet: bool) -> Iterator[PlanOptions]:
         sys.stderr.flush()
 
     try:
-        yield replace(options, progress=show)
+        yield show
     finally:
         sys.stderr.write("\r\x1b[2K")
         sys.stderr.flush()

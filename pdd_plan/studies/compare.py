@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from pdd_plan.fleet.plan import Plan, load_plan
 if TYPE_CHECKING:
     from pdd_plan.scenario import Scenario
     from pdd_plan.studies.planning import PlanOptions
+
+OptionsOf = Callable[["Scenario", str], "PlanOptions"]
 
 _CHANGE = re.compile(r"\s*[A-Za-z_][\w.\-\[\]]*\s*=")
 """How a change begins: the dotted path of a key and an equals sign."""
@@ -118,9 +121,9 @@ def _split(text: str) -> list[str]:
 
 def compare(
     alternatives: Sequence[Alternative],
-    options: PlanOptions,
+    options_of: OptionsOf,
     jobs: int = 1,
-    note: Callable[[str], None] = lambda _: None,
+    progress: Callable[..., None] | None = None,
 ) -> tuple[tuple[str, Plan], ...]:
     """Plan or load every alternative.
 
@@ -128,12 +131,12 @@ def compare(
     ----------
     alternatives : sequence of Alternative
         At least two, with names of their own.
-    options : PlanOptions
-        For each of the plans that are made; the time limit holds for each.
+    options_of : callable
+        Gives the options of planning a scenario with a command line.
     jobs : int
         Processes to plan in.
-    note : callable
-        Told the name of an alternative before it is planned.
+    progress : callable, optional
+        Told in words what is being done.
 
     Returns
     -------
@@ -150,15 +153,15 @@ def compare(
     _check_names(alternatives)
     inputs = _load(alternatives)
     tasks = [
-        (index, item, replace(options, command=alternatives[index].command))
+        (index, item, options_of(item, alternatives[index].command))
         for index, item in enumerate(inputs)
         if not isinstance(item, Plan)
     ]
     plans = {index: item for index, item in enumerate(inputs) if isinstance(item, Plan)}
     if jobs > 1 and len(tasks) > 1:
-        silent = [(scenario, replace(o, progress=None, jobs=1)) for _, scenario, o in tasks]
+        _, scenarios, options = zip(*tasks, strict=True)
         with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
-            made = list(pool.map(_attempt, *zip(*silent, strict=True)))
+            made = list(pool.map(_attempt, scenarios, options))
         issues = dict.fromkeys(x for part in made if not isinstance(part, Plan) for x in part)
         if issues:
             raise InputError(issues)
@@ -166,8 +169,8 @@ def compare(
         plans |= {index: plan for (index, _, _), plan in zip(tasks, found, strict=True)}
     else:
         for index, scenario, its_options in tasks:
-            note(alternatives[index].name)
-            plans[index] = _plan(scenario, its_options)
+            show = progress and partial(progress, f"{alternatives[index].name}:")
+            plans[index] = _plan(scenario, replace(its_options, progress=show))
     return tuple((item.name, plans[index]) for index, item in enumerate(alternatives))
 
 
