@@ -11,6 +11,7 @@ from pdd_plan.report.blocks import Chart, Rule, Series
 from pdd_plan.report.comparison import Comparison
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+from pdd_plan.report.tables import is_this_plan
 
 ROLES = ("prefill", "relay", "decode")
 
@@ -96,7 +97,9 @@ def _cost(plan: Plan, labels: Labels) -> Chart | None:
     if plan.cost is None:
         return None
     bars: list[tuple[str, Baseline | Plan]] = [
-        (labels.name(clean(base.name)), base) for base in plan.baselines if base.pools
+        (labels.name(clean(base.name)), base)
+        for base in plan.baselines
+        if base.pools and not is_this_plan(base, plan)
     ]
     return _cost_bars([*bars, (labels.word("this_plan"), plan)], plan.currency, labels)
 

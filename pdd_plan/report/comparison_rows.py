@@ -210,7 +210,8 @@ def _proof_rows(labels: Labels) -> list[Row]:
         return plan.certificate.gap if plan.certificate is not None else None
 
     def status(plan: Plan) -> str:
-        return labels.word(f"status.{plan.status}" if plan.certificate else "evaluated")
+        proven = plan.certificate is not None or plan.status == "infeasible"
+        return labels.word(f"status.{plan.status}" if proven else "evaluated")
 
     return [
         Row(labels.word("status_row"), lambda plan: plan.status, status),

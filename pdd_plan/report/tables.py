@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pdd_plan.fleet.plan import Percentiles, Plan
+from pdd_plan.fleet.plan import Baseline, Percentiles, Plan
 from pdd_plan.report import digits, sentences
 from pdd_plan.report.blocks import Column, Mark, Table, Text
 from pdd_plan.report.digits import clean
@@ -91,7 +91,7 @@ def usage(value: float) -> Text:
 
 
 def baselines_table(plan: Plan, labels: Labels) -> Table:
-    """Return the baselines and the plan itself, one row each."""
+    """Return the baselines and the plan itself, one row each; one row where they are the same."""
     currency = clean(plan.currency)
     heads = (
         Column(labels.word("plan")),
@@ -106,7 +106,9 @@ def baselines_table(plan: Plan, labels: Labels) -> Table:
     if plan.architecture is not None:
         own += f" ({labels.word(plan.architecture)})"
     entries: list[tuple[str, str, Mark, object]] = [
-        (labels.name(clean(base.name)), base.status, "", base) for base in plan.baselines
+        (labels.name(clean(base.name)), base.status, "", base)
+        for base in plan.baselines
+        if not is_this_plan(base, plan)
     ]
     entries.append((own, plan.status, "strong", plan))
     rows = []
@@ -114,6 +116,12 @@ def baselines_table(plan: Plan, labels: Labels) -> Table:
         label = name if status == "optimal" else f"{name}, {labels.word(f'status.{status}')}"
         rows.append(tuple(Text(text, mark) for text in (label, *_baseline_cells(item))))
     return Table(heads, tuple(rows))
+
+
+def is_this_plan(base: Baseline, plan: Plan) -> bool:
+    """Return whether the best plan of a simpler kind is the plan itself."""
+    same = (base.cost, base.pools, base.links) == (plan.cost, plan.pools, plan.links)
+    return base.name == plan.architecture and base.cost is not None and same
 
 
 def _baseline_cells(item: object) -> list[str]:

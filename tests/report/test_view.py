@@ -139,6 +139,19 @@ def test_all_baselines_and_the_plan_are_in_one_table() -> None:
     ]
 
 
+def test_a_baseline_that_is_the_plan_itself_is_not_told_twice() -> None:
+    data = example()
+    same = {key: data[key] for key in ("cost", "latency", "goodput", "bcr", "pools", "links")}
+    data["baselines"].append({"name": "pdd", "status": "optimal", **same})
+    view = plan_view(Plan.model_validate_json(json.dumps(data)))
+    rows = [row.split(" | ")[0] for row in section(view, "baselines")]
+    assert rows == ["single site", "cross site", "this plan (PDD)"]
+    data["baselines"][-1]["cost"] = {**data["cost"], "usd_per_hour": 500.0}
+    view = plan_view(Plan.model_validate_json(json.dumps(data)))
+    rows = [row.split(" | ")[0] for row in section(view, "baselines")]
+    assert rows == ["single site", "cross site", "PDD", "this plan (PDD)"]
+
+
 def test_an_infeasible_baseline_is_named_so() -> None:
     data = example()
     data["baselines"][1].update(status="infeasible", cost=None, latency=None, goodput=None)
