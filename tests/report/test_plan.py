@@ -15,7 +15,7 @@ from report_examples import EXAMPLES, example, plan
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.plan import Lane, Plan, load_plan, plan_json_schema
 
-# The contract as the product's design document writes it, keys in its order.
+# The contract that other tools rely on, keys in its order.
 CONTRACT: dict[str, list[str]] = {
     "": [
         "schema_version",
