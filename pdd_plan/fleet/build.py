@@ -124,6 +124,7 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         serving=_serving(scenario, model),
         period_multipliers=multipliers,
         period_weights=weights,
+        mean_multiplier=_mean_multiplier(scenario),
         site_watts={
             name: site.power_w for name, site in scenario.sites.items() if site.power_w is not None
         },
@@ -203,6 +204,14 @@ def _periods(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     if scenario.slo.scope == "every_period":
         return np.array([multipliers.max()]), np.ones(1)
     return multipliers, traffic / traffic.sum()
+
+
+def _mean_multiplier(scenario: Scenario) -> float:
+    periods = scenario.workload.periods
+    if not periods:
+        return 1.0
+    hours = sum(p.hours for p in periods)
+    return sum(p.multiplier * p.hours for p in periods) / hours
 
 
 def _serving(scenario: Scenario, model: ModelProfile) -> ServingOptions:

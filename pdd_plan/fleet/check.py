@@ -54,7 +54,13 @@ class CheckResult:
         return not self.violations
 
 
-def check(problem: Problem, candidate: Candidate, model: PathModel | None = None) -> CheckResult:
+def check(
+    problem: Problem,
+    candidate: Candidate,
+    model: PathModel | None = None,
+    *,
+    any_flow: bool = False,
+) -> CheckResult:
     """Check a candidate against the planning rule.
 
     Parameters
@@ -65,6 +71,8 @@ def check(problem: Problem, candidate: Candidate, model: PathModel | None = None
         The decision.
     model : PathModel, optional
         Path model of the same problem, to reuse its waiting-time tables.
+    any_flow : bool
+        Take the candidate's flows as the load, whatever the demand is.
 
     Returns
     -------
@@ -72,7 +80,8 @@ def check(problem: Problem, candidate: Candidate, model: PathModel | None = None
         What is violated, and the load of each pool.
     """
     model = model or PathModel(problem)
-    violations = _flow_and_stock(problem, candidate)
+    violations = [] if any_flow else _flow(problem, candidate)
+    violations += _stock(problem, candidate)
     open_lanes = [
         (lane, candidate.levels[lane], flow)
         for lane, flow in enumerate(candidate.flows_per_s)
@@ -97,11 +106,15 @@ def check(problem: Problem, candidate: Candidate, model: PathModel | None = None
     return CheckResult(tuple(violations), tuple(loads))
 
 
-def _flow_and_stock(problem: Problem, candidate: Candidate) -> list[Violation]:
-    out = []
+def _flow(problem: Problem, candidate: Candidate) -> list[Violation]:
     total = sum(candidate.flows_per_s)
     if total < problem.arrival_rate_per_s * (1.0 - TOLERANCE):
-        out.append(Violation("flow", "all lanes", problem.arrival_rate_per_s, total))
+        return [Violation("flow", "all lanes", problem.arrival_rate_per_s, total)]
+    return []
+
+
+def _stock(problem: Problem, candidate: Candidate) -> list[Violation]:
+    out = []
     used: dict[tuple[str, str], int] = defaultdict(int)
     watts: dict[str, float] = defaultdict(float)
     for engines, pool in zip(candidate.engines, problem.pools, strict=True):

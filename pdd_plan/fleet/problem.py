@@ -202,7 +202,9 @@ class Problem:
     stock : mapping of (site, chip) to int
         Chips available.
     period_multipliers, period_weights : ndarray
-        Load profile over the day; weights sum to 1.
+        Load profile over the day: multiples of the rate, and shares of the traffic.
+    mean_multiplier : float
+        Mean load over the hours of the day as a multiple of the rate.
     load_steps : int
         Flows of lanes are multiples of ``arrival_rate_per_s / load_steps``.
     allowed_thresholds : tuple of int or None
@@ -227,6 +229,7 @@ class Problem:
     arrival_scv: float = 1.0
     period_multipliers: FloatArray = field(default_factory=lambda: np.ones(1))
     period_weights: FloatArray = field(default_factory=lambda: np.ones(1))
+    mean_multiplier: float = 1.0
     site_watts: Mapping[str, float] = field(default_factory=dict)
     load_steps: int = 10
     routing_by: str = "hit_rate"

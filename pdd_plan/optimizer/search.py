@@ -28,11 +28,24 @@ FIRST_SLICE_S = 4.0
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How long and with what to search."""
+    """How long and with what to search.
+
+    Attributes
+    ----------
+    time_limit_s : float
+        Time limit [s].
+    solver : {"highs", "cbc"}
+        MILP solver.
+    progress : callable, optional
+        Told in words what was found.
+    first_feasible : bool
+        Stop at the first candidate that keeps the rule: asks only whether there is one.
+    """
 
     time_limit_s: float = 60.0
     solver: SolverName = "highs"
     progress: Callable[[str], None] | None = None
+    first_feasible: bool = False
 
 
 @dataclass(frozen=True)
@@ -183,6 +196,8 @@ class _Search:
         """Whether a node of this bound may still hold a cheaper candidate."""
         if self.best is None:
             return bound < float("inf")
+        if self.options.first_feasible:
+            return False
         return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
 
     def _turn(self, node: _Node) -> None:

@@ -1,0 +1,168 @@
+"""A saved plan as a candidate of a scenario's problem."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.fleet.build import BuiltProblem
+from pdd_plan.fleet.plan import Plan, Pool
+from pdd_plan.fleet.problem import Candidate, LaneOption, Problem
+from pdd_plan.scenario.schema import Scenario
+from pdd_plan.workload import relay_from, routing_values
+
+BYTES_PER_GBIT = 1e9 / 8
+
+
+def candidate_of_plan(
+    scenario: Scenario, built: BuiltProblem, plan: Plan
+) -> tuple[Problem, Candidate]:
+    """Find the pools, links and threshold of a plan among what a scenario offers.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As loaded.
+    built : BuiltProblem
+        Its problem.
+    plan : Plan
+        Saved plan.
+
+    Returns
+    -------
+    problem : Problem
+        The problem, with the plan's threshold and line sizes among its options.
+    candidate : Candidate
+        The plan's fleet at the scenario's load.
+
+    Raises
+    ------
+    InputError
+        Naming every pool, link and lane that the scenario does not have.
+    """
+    if plan.routing is None or not plan.pools:
+        raise InputError(
+            Issue("the plan holds no fleet: it is infeasible", help="give a plan with pools")
+        )
+    issues: list[Issue] = []
+    problem, index = _with_threshold(scenario, built, plan)
+    engines = [0] * len(problem.pools)
+    for pool in plan.pools:
+        found = _find_pool(problem, pool)
+        if found is None:
+            issues.append(_unknown_pool(problem, pool))
+        else:
+            engines[found] = pool.engines
+    lanes = list(problem.lanes)
+    levels = [-1] * len(lanes)
+    flows = [0.0] * len(lanes)
+    bought = {(link.from_site, link.to_site): link.gbps for link in plan.links}
+    names = {(lane.source, lane.target): i for i, lane in enumerate(lanes)}
+    for lane in plan.lanes:
+        key = (lane.from_site, lane.to_site)
+        if key not in names:
+            issues.append(
+                Issue(
+                    f"the plan uses a lane from {key[0]} to {key[1]}, which the scenario lacks",
+                    path="lanes",
+                    help="add the link to the scenario: "
+                    + "{from: " + key[0] + ", to: " + key[1] + ", bandwidth: …, price: …, rtt: …}",
+                )
+            )
+            continue
+        position = names[key]
+        flows[position] = lane.share * problem.arrival_rate_per_s
+        lanes[position], levels[position] = _with_level(
+            scenario, lanes[position], bought.get(key)
+        )
+    if issues:
+        raise InputError(issues)
+    slot_wait = plan.routing.slot_wait or max(problem.slot_waits)
+    problem = replace(problem, lanes=tuple(lanes))
+    return problem, Candidate(index, slot_wait, tuple(engines), tuple(levels), tuple(flows))
+
+
+def _with_threshold(
+    scenario: Scenario, built: BuiltProblem, plan: Plan
+) -> tuple[Problem, int]:
+    """The problem with the plan's threshold among its own, and that threshold's index."""
+    problem = built.problem
+    assert plan.routing is not None
+    by = scenario.routing.by
+    if plan.routing.by != by:
+        raise InputError(
+            Issue(
+                f"the plan routes by {plan.routing.by}, the scenario by {by}",
+                path="routing.by",
+                help=f"set routing: {{by: {plan.routing.by}}} in the scenario",
+            )
+        )
+    value = plan.routing.threshold
+    if value is None:
+        value = math.inf if by != "hit_rate" else 0.0
+    known = np.flatnonzero(np.isclose(problem.thresholds, value, rtol=1e-12, atol=0.0))
+    if known.size:
+        return problem, int(known[0])
+    rising = by == "hit_rate"
+    thresholds = np.sort(np.append(problem.thresholds, value))
+    thresholds = thresholds if rising else thresholds[::-1]
+    cache = scenario.precision.kv_cache
+    values = routing_values(
+        problem.atoms,
+        by,
+        kv_bytes_per_token=built.model.kv_bytes_per_token(cache),
+        kv_bytes_fixed=built.model.kv_bytes_fixed(cache),
+    )
+    problem = replace(
+        problem, thresholds=thresholds, relay_from=relay_from(values, by, thresholds)
+    )
+    return problem, int(np.flatnonzero(thresholds == value)[0])
+
+
+def _find_pool(problem: Problem, pool: Pool) -> int | None:
+    for index, option in enumerate(problem.pools):
+        same = (option.site, option.role, option.chip, option.shape) == (
+            pool.site,
+            pool.role,
+            pool.chip,
+            pool.shape,
+        )
+        if same:
+            return index
+    return None
+
+
+def _unknown_pool(problem: Problem, pool: Pool) -> Issue:
+    here = [o for o in problem.pools if o.site == pool.site and o.role == pool.role]
+    options = ", ".join(f"{o.chip} {o.shape}" for o in here) or "none"
+    return Issue(
+        f"the plan has a {pool.role} pool of {pool.chip} {pool.shape} at {pool.site}, which the "
+        "scenario does not offer",
+        path="pools",
+        help=f"offered for {pool.role} at {pool.site}: {options}",
+    )
+
+
+def _with_level(
+    scenario: Scenario, lane: LaneOption, gbps: float | None
+) -> tuple[LaneOption, int]:
+    """The lane with the plan's bandwidth among its levels, and that level."""
+    if lane.local or gbps is None:
+        return lane, 0
+    size = gbps * BYTES_PER_GBIT
+    near = np.flatnonzero(np.isclose(lane.bytes_per_s, size, rtol=1e-9))
+    if near.size:
+        return lane, int(near[0])
+    link = next(
+        one
+        for one in scenario.links
+        if (one.from_site, one.to_site) == (lane.source, lane.target)
+    )
+    sizes = np.append(lane.bytes_per_s, size)
+    prices = np.append(lane.usd_per_hour, link.price_per_hour(size))
+    order = np.argsort(sizes)
+    level = int(np.flatnonzero(order == sizes.size - 1)[0])
+    return replace(lane, bytes_per_s=sizes[order], usd_per_hour=prices[order]), level

@@ -1,0 +1,227 @@
+"""Plan a scenario: search, baselines, evaluation, explanation; the answer is a `Plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pdd_plan.errors import InputError, SolverError, UnstableQueueError
+from pdd_plan.fleet.build import BuiltProblem, build_problem
+from pdd_plan.fleet.evaluate import Evaluation, evaluate
+from pdd_plan.fleet.goodput import GoodputResult, goodput
+from pdd_plan.fleet.paths import PathModel
+from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.optimizer.search import Certificate, Scope, SearchOptions, SearchResult, search
+from pdd_plan.scenario.schema import Scenario
+from pdd_plan.studies.assemble import assemble_plan
+from pdd_plan.studies.given import candidate_of_plan
+from pdd_plan.studies.infeasible import explain_infeasible, require_possible
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How to plan.
+
+    Attributes
+    ----------
+    time_limit_s : float
+        Time limit of the search for the plan [s]; each baseline gets as much again at most.
+    solver : {"highs", "cbc"}
+        MILP solver.
+    seed : int
+        Seed of random choices; planning makes none.
+    jobs : int
+        Processes; one plan uses one.
+    progress : callable, optional
+        Told in words what is being done.
+    command : str
+        Command line that makes the plan again.
+    """
+
+    time_limit_s: float = 60.0
+    solver: Literal["highs", "cbc"] = "highs"
+    seed: int = 0
+    jobs: int = 1
+    progress: Callable[..., None] | None = None
+    command: str = ""
+
+    def search_options(self) -> SearchOptions:
+        """The options of the optimizer."""
+        return SearchOptions(self.time_limit_s, self.solver, self.progress)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A candidate with its evaluation, goodput and certificate."""
+
+    name: str
+    status: str
+    candidate: Candidate | None
+    evaluation: Evaluation | None
+    goodput: GoodputResult | None
+    certificate: Certificate | None
+    reason: str = ""
+
+
+def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Plan:
+    """Plan the cheapest fleet that serves a scenario within its limits.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As loaded.
+    options : PlanOptions, optional
+        Time limit, solver and progress.
+
+    Returns
+    -------
+    Plan
+        With status ``optimal``, ``feasible`` or ``infeasible``.
+
+    Raises
+    ------
+    InputError
+        If the scenario cannot be built, or a limit cannot be met by any number of engines.
+    SolverError
+        If the solver fails, or finds nothing in time.
+    """
+    options = options or PlanOptions()
+    built = build_problem(scenario)
+    _require_rate(scenario, built.problem)
+    problem, model = built.problem, PathModel(built.problem)
+    require_possible(scenario, built, model)
+    _tell(options, "searching for the plan")
+    result = search(problem, options.search_options(), model)
+    if result.status == "unknown":
+        raise SolverError(
+            f"no plan was found in {options.time_limit_s:g} s, and none was ruled out; "
+            "allow more time with --time-limit"
+        )
+    main = _scored("plan", problem, model, result)
+    baselines = _baselines(problem, model, options, main)
+    infeasibility = None
+    if result.candidate is None:
+        _tell(options, "looking for the smallest change that makes it feasible")
+        infeasibility = explain_infeasible(scenario, built, model, options.search_options())
+    return assemble_plan(scenario, built, model, main, baselines, options, infeasibility)
+
+
+def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = None) -> Plan:
+    """Score the fleet of a plan under a scenario, without optimizing anything but the baselines.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As loaded.
+    plan : Plan
+        Fleet: its pools, links, lanes and threshold.
+    options : PlanOptions, optional
+        As for planning.
+
+    Returns
+    -------
+    Plan
+        With the certificate left out.
+
+    Raises
+    ------
+    InputError
+        If the plan has pools or links that the scenario does not offer, or cannot carry the load.
+    """
+    options = options or PlanOptions()
+    built = build_problem(scenario)
+    _require_rate(scenario, built.problem)
+    problem, candidate = candidate_of_plan(scenario, built, plan)
+    built = replace(built, problem=problem)
+    model = PathModel(problem)
+    try:
+        evaluation = evaluate(problem, candidate, model)
+    except UnstableQueueError as error:
+        raise InputError(
+            scenario.source.issue(
+                "workload.rate",
+                f"the fleet of the plan cannot carry {problem.arrival_rate_per_s:g} req/s: {error}",
+                f"lower the rate: it carries about "
+                f"{goodput(problem, candidate, model).requests_per_s:.3g} req/s within its limits",
+            )
+        ) from error
+    main = Scored(
+        "plan", "feasible", candidate, evaluation, goodput(problem, candidate, model), None
+    )
+    baselines = _baselines(problem, model, options, main)
+    return assemble_plan(scenario, built, model, main, baselines, options, None)
+
+
+def _require_rate(scenario: Scenario, problem: Problem) -> None:
+    if problem.arrival_rate_per_s <= 0.0:
+        raise InputError(
+            scenario.source.issue(
+                "workload", "no arrival rate is given", "add rate: 12 req/s to the workload"
+            )
+        )
+
+
+def _tell(options: PlanOptions, text: str) -> None:
+    if options.progress is not None:
+        options.progress(text)
+
+
+def _scored(name: str, problem: Problem, model: PathModel, result: SearchResult) -> Scored:
+    if result.candidate is None:
+        return Scored(name, "infeasible", None, None, None, result.certificate)
+    return Scored(
+        name,
+        result.status,
+        result.candidate,
+        evaluate(problem, result.candidate, model),
+        goodput(problem, result.candidate, model),
+        result.certificate,
+    )
+
+
+def _baselines(
+    problem: Problem, model: PathModel, options: PlanOptions, main: Scored
+) -> tuple[Scored, ...]:
+    """Single site, cross site and PDD, by the same search over a part of the problem."""
+    local = frozenset(i for i, lane in enumerate(problem.lanes) if lane.local)
+    lines = frozenset(i for i, lane in enumerate(problem.lanes) if not lane.local)
+    scopes = (
+        ("single_site", Scope(local, (0,))),
+        ("cross_site", Scope(lines, (0,))),
+        ("pdd", Scope(lines)),
+    )
+    out = []
+    for name, scope in scopes:
+        _tell(options, f"baseline {name}")
+        found = _same(problem, main, scope)
+        if found is None:
+            result = search(problem, options.search_options(), model, scope)
+            found = _scored(name, problem, model, result)
+            if result.status == "unknown":
+                found = replace(found, reason="none was found in the time limit")
+        if found.status == "infeasible" and not found.reason:
+            found = replace(found, reason=_why(problem, scope))
+        out.append(replace(found, name=name))
+    return tuple(out)
+
+
+def _same(problem: Problem, main: Scored, scope: Scope) -> Scored | None:
+    """The plan itself, where the search over the part could not find anything else."""
+    if main.candidate is None or main.certificate is None or main.status != "optimal":
+        return None
+    lanes = scope.lanes_of(problem)
+    open_lanes = {i for i, flow in enumerate(main.candidate.flows_per_s) if flow > 0.0}
+    planned = Scope().lanes_of(problem)
+    inside = open_lanes <= lanes and lanes <= planned
+    allowed = main.candidate.threshold_index in scope.thresholds_of(problem)
+    return main if inside and allowed else None
+
+
+def _why(problem: Problem, scope: Scope) -> str:
+    lanes = scope.lanes_of(problem)
+    if not lanes:
+        return "the scenario has no such lane"
+    chips = ", ".join(f"{n} {chip} at {site}" for (site, chip), n in problem.stock.items())
+    return f"no fleet of the stock ({chips}) keeps every limit this way"
