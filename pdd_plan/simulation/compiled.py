@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pdd_plan.errors import InputError, Issue
+
 numba: Any
 try:
     import numba
@@ -22,6 +24,9 @@ except ImportError:  # the optional extra `sim`
 
 COMPILED: bool = numba is not None and not os.environ.get("NUMBA_DISABLE_JIT", "0").strip("0")
 """Whether the event loop runs compiled; without numba it runs as plain Python, 100 times slower."""
+
+PLAIN_REQUESTS = 20_000
+"""Requests that plain Python simulates in some 20 s; longer runs ask for numba."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,3 +71,25 @@ def jit(function: F) -> F:
     finally:
         numba.config.CACHE_DIR = before
     return compiled
+
+
+def require_compiled(requests: int) -> None:
+    """Refuse a long run where numba is absent.
+
+    Parameters
+    ----------
+    requests : int
+        Requests over all replications.
+
+    Raises
+    ------
+    InputError
+        If the run would take minutes as plain Python.
+    """
+    if not COMPILED and requests > PLAIN_REQUESTS:
+        raise InputError(
+            Issue(
+                f"simulating {requests:,} requests needs numba, which is not installed",
+                help=f"pip install 'pdd-plan[sim]', or simulate {PLAIN_REQUESTS:,} or fewer",
+            )
+        )

@@ -49,7 +49,7 @@ class Estimate:
             return cls(float(sample[0]), float("nan"))
         factor = float(stdtrit(sample.size - 1, 0.5 + confidence / 2.0))
         error = float(sample.std(ddof=1)) / np.sqrt(sample.size)
-        return cls(float(sample.mean()), factor * error)
+        return cls(float(sample.mean()), float(factor * error))
 
 
 @dataclass(frozen=True)

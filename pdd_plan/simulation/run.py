@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.simulation.compiled import require_compiled
 from pdd_plan.simulation.loop import run, settle_all
 from pdd_plan.simulation.measures import SimulationResult
 from pdd_plan.simulation.observe import Observation, Snapshot, observe
@@ -71,9 +72,11 @@ def simulate(
     Raises
     ------
     InputError
-        If traffic flows where nothing serves it, or a prompt does not fit its engine.
+        If traffic flows where nothing serves it, a prompt does not fit its engine, or the run
+        is long and numba is not installed.
     """
     options = options or SimulationOptions()
+    require_compiled(options.requests * options.replications)
     plant = build_plant(problem, candidate, options)
     types = RequestTypes.of_atoms(problem, candidate.threshold_index)
     scv = problem.arrival_scv if options.arrival_scv is None else options.arrival_scv

@@ -184,7 +184,8 @@ def _uses(runs: Sequence[Run], level: float) -> dict[str, StationUse]:
         for run in runs:
             lasts = np.array([w * s.span_s / s.times["ttft_s"].size for w, s, _ in run])
             values = np.array([seen.uses[label][:4] for _, seen, _ in run])
-            rows.append(lasts @ values / lasts.sum())
+            total = float(lasts.sum())
+            rows.append(lasts @ values / total if total > 0.0 else np.full(4, np.nan))
         columns = np.stack(rows).T
         used, active, held, waiting = (Estimate.of(c, level) for c in columns)
         uses[label] = StationUse(used, active, held, waiting, first[4])

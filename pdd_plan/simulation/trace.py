@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
+from pdd_plan.simulation.compiled import require_compiled
 from pdd_plan.simulation.measures import SimulationResult
 from pdd_plan.simulation.options import Progress, SimulationOptions
 from pdd_plan.simulation.plant import build_plant
@@ -124,6 +125,7 @@ def simulate_trace(
         As :func:`pdd_plan.simulation.run.simulate`.
     """
     options = options or SimulationOptions()
+    require_compiled(len(stream))
     plant = build_plant(problem, candidate, options)
     measured = range(int(len(stream) * options.warmup_fraction), len(stream))
 
