@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pulp
@@ -70,6 +75,20 @@ def solve(
     return _cbc(model, time_limit_s, known_bound)
 
 
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep the process's standard output clean: HiGHS prints a banner with all messages off."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        with Path(os.devnull).open("w") as sink:
+            os.dup2(sink.fileno(), 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
 def _highs(model: pulp.LpProblem, time_limit_s: float, known_bound: float) -> Outcome:
     import highspy
 
@@ -79,7 +98,8 @@ def _highs(model: pulp.LpProblem, time_limit_s: float, known_bound: float) -> Ou
     if not command.available():
         raise SolverError("HiGHS is not installed: pip install highspy")
     try:
-        model.solve(command)
+        with _silent():
+            model.solve(command)
     except pulp.PulpSolverError as error:
         raise SolverError(f"HiGHS failed: {error}") from error
     highs = model.solverModel
