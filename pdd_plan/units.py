@@ -260,7 +260,7 @@ def format_quantity(value: float, dimension: str, currency: str = "USD", digits:
     names = [currency + name if found.money else name for name in found.display]
     sizes = [to_si(1.0, name, dimension, currency) for name in names]
     if value == 0 or not math.isfinite(value):
-        plain = next((i for i, size in enumerate(sizes) if size >= 1.0), 0)
+        plain = next((i for i, size in enumerate(sizes) if size == 1.0), 0)
         return f"{value:g} {names[plain]}"
     pick = 0
     for i, size in enumerate(sizes):

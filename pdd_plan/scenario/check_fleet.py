@@ -54,8 +54,14 @@ def check_links(parts: Parts) -> Iterator[Fault]:
                 "keep one line and give it the bandwidth of both",
             )
         seen.setdefault(ends, i)
-    if parts.complete:
+    ends_known = all(name in parts.sites for ends in parts.link_ends.values() for name in ends)
+    if parts.complete and ends_known and _held(parts, "prefill") and _held(parts, "decode"):
         yield from _check_reach(parts)
+
+
+def _held(parts: Parts, role: str) -> bool:
+    """Return whether some site has a role; where none has, that is the fault to name."""
+    return not parts.complete or any(role in site.roles for site in parts.sites.values())
 
 
 def _check_end(parts: Parts, i: int, key: str, name: str, role: str) -> Iterator[Fault]:
@@ -70,7 +76,7 @@ def _check_end(parts: Parts, i: int, key: str, name: str, role: str) -> Iterator
             f"{path} = {name} is not a site",
             f"did you mean {near}?" if near else known,
         )
-    elif name in parts.sites and role not in parts.sites[name].roles:
+    elif name in parts.sites and role not in parts.sites[name].roles and _held(parts, role):
         yield (
             path,
             f"{path} = {name} has no role {role}; lines lead from prefill to decode",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 from pdd_plan.catalog import ChipProfile, chip_names, load_chip, load_model, model_from_numbers
 from pdd_plan.errors import InputError
@@ -107,14 +108,17 @@ def _check_file(parts: Parts, path: str, file: str) -> Iterator[Fault]:
     if target.is_dir():
         yield path, f"{path} = {file} is a folder", "name a file in it"
         return
+    yield path, f"{path} = {file} does not exist", _near_file(target)
+
+
+def _near_file(target: Path) -> str:
+    """Return help for a file that is not there; endings do not count for likeness."""
     folder = target.parent
-    near = nearest(target.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else None
-    mend = "paths start at the scenario's folder"
-    if near:
-        mend = f"did you mean {folder / near}?"
-    elif not folder.is_dir():
-        mend = f"there is no folder {folder}; {mend}"
-    yield path, f"{path} = {file} does not exist", mend
+    if not folder.is_dir():
+        return f"there is no folder {folder}; paths start at the scenario's folder"
+    stems = {path.name.partition(".")[0]: path for path in sorted(folder.iterdir())}
+    near = nearest(target.name.partition(".")[0], stems)
+    return f"did you mean {stems[near]}?" if near else "paths start at the scenario's folder"
 
 
 def _check_slo(parts: Parts) -> Iterator[Fault]:

@@ -86,9 +86,11 @@ class LogNormalTokens(Section):
 class TokensBin(Section):
     """One bin of a histogram of lengths, even within."""
 
-    min: PositiveTokens = Field(description="Lower edge.")
-    max: PositiveTokens = Field(description="Upper edge; equal to `min` for one value.")
-    share: PositiveShare = Field(description="Share of requests.")
+    min: PositiveTokens = Field(description="Lower edge.", examples=["1k tokens"])
+    max: PositiveTokens = Field(
+        description="Upper edge; equal to `min` for one value.", examples=["8k tokens"]
+    )
+    share: PositiveShare = Field(description="Share of requests.", examples=["25 %"])
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -165,9 +167,9 @@ class SkewShare(Section):
 class ShareBin(Section):
     """One bin of a histogram of hit rates, even within."""
 
-    min: Share = Field(description="Lower edge.")
-    max: Share = Field(description="Upper edge; equal to `min` for one value.")
-    share: PositiveShare = Field(description="Share of requests.")
+    min: Share = Field(description="Lower edge.", examples=["0 %"])
+    max: Share = Field(description="Upper edge; equal to `min` for one value.", examples=["50 %"])
+    share: PositiveShare = Field(description="Share of requests.", examples=["25 %"])
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -90,7 +90,8 @@ def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -
     source = SourceMap(file, sha256, lines, changed.texts)
     scenario, faults = _validate(data, Path(file).parent)
     issues = [*document.issues, *changed.issues]
-    issues += [source.issue(*fault) for fault in faults]
+    told = {issue.path for issue in document.issues if issue.path}
+    issues += [source.issue(*fault) for fault in faults if fault[0] not in told]
     if issues or scenario is None:
         raise InputError(_in_order(issues, lines, overrides))
     scenario._source = source
@@ -170,7 +171,12 @@ def _in_order(
     order = {path: i for i, path in enumerate(lines)}
     given = {f"--set {text}": 1 + i for i, text in enumerate(overrides)}
 
+    def place(path: str) -> int:
+        while path and path not in order:
+            path = path.rpartition(".")[0]
+        return order.get(path, -1)
+
     def key(issue: Issue) -> tuple[int, int, int]:
-        return given.get(issue.file, 0), issue.line, order.get(issue.path, len(order))
+        return given.get(issue.file, 0), issue.line, place(issue.path)
 
     return sorted(dict.fromkeys(issues), key=key)

@@ -120,7 +120,7 @@ class Quantity:
                 )
 
     def _mend(self, number: float, unit: str) -> str:
-        if self.dimension == "fraction" and 1 < number <= 100:
+        if self.dimension == "fraction" and 2 <= number <= 100:
             return f"write {number / 100:g}, or {number:g} % with the sign"
         example = DIMENSIONS[self.dimension].example
         if self.unit != "1" and not example.endswith(self.unit):

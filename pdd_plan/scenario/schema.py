@@ -32,7 +32,7 @@ class Scenario(Section):
 
     schema_version: Literal[1] = Field(description="Version of this format.", examples=[1])
     name: str = Field(
-        min_length=1, max_length=200, description="Name for reports; none: the file's name."
+        min_length=1, max_length=200, description="Name for reports.", examples=["agent-fleet"]
     )
     description: str = Field(default="", description="Remarks for readers.")
     currency: str = Field(

@@ -18,6 +18,10 @@ from pdd_plan.errors import InputError, Issue
 MAX_NODES = 500_000
 """Most values of a file, aliases expanded; guards against exponential aliases."""
 
+MAX_DEPTH = 50
+"""Most levels of lists and mappings."""
+
+_SHALLOW = "a scenario has six levels at most; check brackets and indentation"
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*)")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?")
 _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
@@ -75,11 +79,10 @@ def parse_yaml(text: str, file: str) -> Document:
     except yaml.YAMLError as error:
         raise InputError(_syntax_issue(error, text, file)) from None
     except RecursionError:
-        raise InputError(
-            Issue("the file is nested too deeply", file=file, help="a scenario needs few levels")
-        ) from None
+        raise InputError(Issue("the file is nested too deeply", file=file, help=_SHALLOW)) from None
     if len(nodes) > 1:
-        line = nodes[1].start_mark.line + 1
+        before = text.splitlines()[: nodes[1].start_mark.line + 1]
+        line = max((i + 1 for i, row in enumerate(before) if row.startswith("---")), default=1)
         raise InputError(
             Issue(
                 "the file holds several YAML documents",
@@ -132,25 +135,14 @@ class _Builder:
         self.document.lines.setdefault(path, line)
         self.count += 1
         if id(node) in self.open:
-            raise InputError(
-                Issue(
-                    "an alias refers to the value it is part of",
-                    path,
-                    self.file,
-                    line,
-                    "write the value out",
-                )
+            raise self._stop(
+                "an alias refers to the value it is part of", path, line, "write the value out"
             )
         if self.count > MAX_NODES:
-            raise InputError(
-                Issue(
-                    f"the file has more than {MAX_NODES:,} values",
-                    path,
-                    self.file,
-                    line,
-                    "a scenario is small; give requests as a trace file",
-                )
-            )
+            mend = "a scenario is small; give requests as a trace file"
+            raise self._stop(f"the file has more than {MAX_NODES:,} values", path, line, mend)
+        if len(self.open) > MAX_DEPTH:
+            raise self._stop("the file is nested too deeply", path[:60], line, _SHALLOW)
         tag = node.tag.removeprefix("tag:yaml.org,2002:")
         if tag not in _TAGS and tag != "!":
             self._issue(f"the tag {node.tag} is not allowed", path, line, "remove the tag")
@@ -203,6 +195,9 @@ class _Builder:
             for key, value in self.build(part, path).items():
                 result.setdefault(key, value)
 
+    def _stop(self, message: str, path: str, line: int, help: str) -> InputError:  # noqa: A002
+        return InputError(Issue(message, path, self.file, line, help))
+
     def _issue(self, message: str, path: str, line: int, help: str) -> None:  # noqa: A002
         self.document.issues.append(Issue(message, path, self.file, line, help))
 
@@ -235,6 +230,8 @@ def _syntax_issue(error: yaml.YAMLError, text: str, file: str) -> Issue:
     written = lines[line - 1] if 0 < line <= len(lines) else ""
     if re.match(r" *\t", written):
         message, mend = "a tab indents this line", "indent with spaces"
+    elif "nesting depth" in problem:
+        message, mend = "the file is nested too deeply", _SHALLOW
     elif "special characters" in str(error) or "control characters" in str(error):
         position = getattr(error, "position", 0) or 0
         line = line or text.count("\n", 0, position) + 1

@@ -1,0 +1,401 @@
+"""Every way to get a scenario wrong: the right place, the value, and a mend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from scenario_texts import CLASSES, ENGINES, TRACE, scenario_text
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.scenario import load_scenario
+
+MODEL_NUMBERS = """model:
+  params: 70 B
+  active_params: 70 B
+  layers: 80
+  hidden_size: 8192
+  kv_bytes_per_token: 320 KiB/token
+  attention_flop: 32768
+  kv_heads: 8
+"""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A change to a valid scenario, and what must be said about it.
+
+    `at` is text on the line that must be named, `path` the path; `message` and `help` must occur.
+    """
+
+    name: str
+    old: str
+    new: str
+    at: str
+    path: str
+    message: str
+    help: str
+    text: str = scenario_text()
+
+
+CSV = scenario_text(TRACE)
+MANY = scenario_text(CLASSES)
+SHAPES = scenario_text(tail=ENGINES)
+NUMBERS = scenario_text().replace("model: deepseek-v3\n", MODEL_NUMBERS)
+PERIODS = "slo:\n  scope: every_period\n"
+TWO_PARTS = """\
+  mixture:
+    - {share: 60 %, input_tokens: 1k, hit_rate: 0, output_tokens: 1}
+    - {share: 30 %, input_tokens: 2k, hit_rate: 0, output_tokens: 1}
+"""
+MIXTURE_BODY = scenario_text()[scenario_text().index("  mixture:") : scenario_text().index("slo:")]
+LINE = scenario_text()[scenario_text().index("  - from") :]
+
+CASES = [
+    # Keys
+    Wrong("unknown top key", "slo:", "sla:\n  x: 1\nslo:", "sla:", "sla", "sla", "slo"),
+    Wrong("unknown precision key", "kv_cache", "kv_cash", "kv_cash", "precision.kv_cash",
+          "kv_cash", "kv_cache"),
+    Wrong("unknown workload key", "rate: 12", "rat: 1\n  rate: 12", "rat: 1", "workload.rat",
+          "rat", "known keys"),
+    Wrong("unknown mixture key", "output_tokens: 500", "output_tokens: 500\n    share_of: 1",
+          "share_of", "workload.mixture.share_of", "share_of", "share"),
+    Wrong("unknown distribution key", "sigma: 1.0,", "sigma: 1.0, mu: 9,", "mu: 9",
+          "workload.mixture.input_tokens.mu", "mu", "median"),
+    Wrong("unknown slo key", "tpot_p90", "tpot_p91", "tpot_p91", "slo.tpot_p91", "tpot_p91",
+          "tpot_p9"),
+    Wrong("unknown site key", "    roles: [decode]", "    role: x\n    roles: [decode]", "role: x",
+          "sites.shanghai.role", "role", "known keys are roles"),
+    Wrong("unknown chip key", "available: 256", "available: 256\n        prise: 1", "prise",
+          "sites.shanghai.chips.h20.prise", "prise", "did you mean"),
+    Wrong("unknown link key", "rtt: 28 ms", "rtt: 28 ms\n    latency: 1 ms", "latency",
+          "links.0.latency", "latency", "rtt"),
+    Wrong("unknown bandwidth key", "step: 10 Gbps", "step: 10 Gbps, stop: 3", "stop",
+          "links.0.bandwidth.stop", "stop", "known keys"),
+    Wrong("unknown serving key", "links:", "serving: {handof: auto}\nlinks:", "handof",
+          "serving.handof", "handof", "handoff"),
+    Wrong("unknown engine key", "data_parallel: 8", "data_paralel: 8", "data_paralel",
+          "engines.0.data_paralel", "data_paralel", "data_parallel", SHAPES),
+    # Missing
+    Wrong("no version", "schema_version: 1\n", "", "name: agent", "schema_version",
+          "schema_version is missing", "schema_version: 1"),
+    Wrong("no model", "model: deepseek-v3\n", "", "schema_version", "model", "model is missing",
+          "model: deepseek-v3"),
+    Wrong("no weights", "weights: fp8, ", "", "precision:", "precision.weights",
+          "precision.weights is missing", "weights: fp8"),
+    Wrong("no rate", "  rate: 12 req/s\n", "", "workload:", "workload.rate",
+          "workload.rate is missing", "12 req/s"),
+    Wrong("no roles", "    roles: [decode]\n", "", "shanghai:", "sites.shanghai.roles",
+          "roles is missing", "roles: [prefill, relay]"),
+    Wrong("no stock", "        available: 256\n", "", "h20:",
+          "sites.shanghai.chips.h20.available", "available is missing", "available: 128"),
+    Wrong("no chip price", ", price: 3.8 USD/h", "", "h200:", "sites.beijing.chips.h200.price",
+          "price is missing", "never assumed. Known quotes: "),
+    Wrong("no price, no quote", "h200: {available: 128, price: 3.8 USD/h}",
+          "ascend-910b: {available: 128}", "ascend-910b:", "sites.beijing.chips.ascend-910b.price",
+          "price is missing", "no quote for ascend-910b"),
+    Wrong("no line price", "    price: 800 USD/Gbps/month\n", "", "- from", "links.0",
+          "price is missing", "owned: true"),
+    Wrong("no round trip", "    rtt: 28 ms\n", "", "- from", "links.0.rtt", "rtt is missing",
+          "rtt: 28 ms"),
+    Wrong("no trace format", "    format: csv\n", "", "trace:", "workload.trace.format",
+          "format is missing", "format: csv", CSV),
+    Wrong("no distribution", "distribution: skew, ", "", "hit_rate:", "workload.mixture.hit_rate",
+          "distribution", "skew"),
+    Wrong("no content", "roles: [decode]", "roles:", "roles:\n", "sites.shanghai.roles",
+          "has no content", "roles: [prefill, relay]"),
+    # Types
+    Wrong("text for whole number", "available: 256", "available: many", "many",
+          "sites.shanghai.chips.h20.available", '"many" is not a whole number', "128"),
+    Wrong("fraction of a chip", "available: 256", "available: 25.5", "25.5",
+          "sites.shanghai.chips.h20.available", "25.5 is not a whole number", "write 26"),
+    Wrong("quoted whole number", "available: 256", 'available: "256"', '"256"',
+          "sites.shanghai.chips.h20.available", "256 is not a whole number", "write 256"),
+    Wrong("number for text", "from: beijing", "from: 7", "from: 7", "links.0.from",
+          "7 is not text", '"7"'),
+    Wrong("text for list", "roles: [decode]", "roles: decode", "roles: decode",
+          "sites.shanghai.roles", '"decode" is not a list', "[prefill, relay]"),
+    Wrong("list for mapping", "slo:\n  ttft_p90: 10 s\n  tpot_p90: 60 ms", "slo: [10 s]", "slo:",
+          "slo", "a list is not a mapping", "ttft_p90"),
+    Wrong("mapping for list", LINE, "  {from: beijing, to: shanghai}\n", "links:", "links",
+          "a mapping is not a list", ""),
+    Wrong("yes for true", "rtt: 28 ms", "rtt: 28 ms\n    owned: yes", "owned", "links.0.owned",
+          '"yes" is not true or false', "write true"),
+    Wrong("true for quantity", "rtt: 28 ms", "rtt: true", "rtt:", "links.0.rtt",
+          "true is not a time", "ms"),
+    Wrong("list for quantity", "rtt: 28 ms", "rtt: [28 ms]", "rtt:", "links.0.rtt",
+          "a list is not a time", "ms"),
+    Wrong("empty quantity", "rtt: 28 ms", "rtt:", "rtt:", "links.0.rtt", "an empty value", "ms"),
+    Wrong("unknown word", "weights: fp8", "weights: fp9", "fp9", "precision.weights", '"fp9"',
+          "fp8"),
+    Wrong("unknown role", "roles: [decode]", "roles: [decod]", "decod]",
+          "sites.shanghai.roles.0", '"decod"', "decode"),
+    Wrong("unknown objective", "links:", "objective: cost\nlinks:", "objective", "objective",
+          '"cost"', "cost_per_token"),
+    Wrong("unknown distribution", "distribution: lognormal", "distribution: normal", "normal,",
+          "workload.mixture.input_tokens.distribution", '"normal"', "lognormal"),
+    Wrong("engines by word", "links:", "engines: manual\nlinks:", "manual", "engines",
+          '"manual" is not auto', "engines: auto"),
+    # Units
+    Wrong("time for bandwidth", "{min: 10 Gbps, max: 100 Gbps, step: 10 Gbps}", "28 ms", "28 ms",
+          "links.0.bandwidth", "28 ms is a time (unit ms), not a bandwidth (unit Gbps)", "Gbps"),
+    Wrong("bandwidth for time", "ttft_p90: 10 s", "ttft_p90: 10 Gbps", "10 Gbps\n", "slo.ttft_p90",
+          "10 Gbps is a bandwidth (unit Gbps), not a time (unit s)", "10 s"),
+    Wrong("price per month of a chip in bytes", "1.9 USD/h", "1.9 USD/Gbps/month",
+          "1.9 USD/Gbps", "sites.shanghai.chips.h20.price", "a price of bandwidth", "USD/h"),
+    Wrong("unknown unit", "28 ms", "28 mss", "28 mss", "links.0.rtt", 'unknown unit "mss"',
+          "28 ms"),
+    Wrong("wrong case", "min: 10 Gbps", "min: 10 gbps", "10 gbps", "links.0.bandwidth.min",
+          'unknown unit "gbps"', "10 Gbps"),
+    Wrong("text without unit", "28 ms", '"28"', '"28"', "links.0.rtt", "28 is text without a unit",
+          "28 ms"),
+    Wrong("capital K", "20k tokens", "20K tokens", "20K", "workload.mixture.input_tokens.median",
+          "20K tokens is ambiguous", "20Ki tokens"),
+    Wrong("comma in number", "28 ms", "1,028 ms", "1,028", "links.0.rtt", "separator", "ms"),
+    Wrong("octal number", "28 ms", "028", "028", "links.0.rtt", "028 is text without a unit",
+          "ms"),
+    Wrong("other currency", "1.9 USD/h", "1.9 CNY/h", "CNY", "sites.shanghai.chips.h20.price",
+          "1.9 CNY/h is in CNY", "currency: CNY"),
+    Wrong("currency name", "links:", "currency: dollar\nlinks:", "dollar", "currency",
+          '"dollar"', "USD"),
+    # Numbers
+    Wrong("nan", "28 ms", ".nan", ".nan", "links.0.rtt", "nan is not a finite number", "ms"),
+    Wrong("nan text", "28 ms", "nan ms", "nan ms", "links.0.rtt", '"nan ms"', "ms"),
+    Wrong("infinite", "10 s", ".inf", ".inf", "slo.ttft_p90", "inf is not a finite number", "10 s"),
+    Wrong("overflow", "12 req/s", "1e999 req/s", "1e999", "workload.rate",
+          "1e999 req/s is not a finite number", "12 req/s"),
+    Wrong("negative rate", "12 req/s", "-12 req/s", "-12", "workload.rate",
+          "-12 req/s must be above 0 req/s", "12 req/s"),
+    Wrong("zero rate", "12 req/s", "0", "rate: 0", "workload.rate", "0 req/s must be above 0",
+          "12 req/s"),
+    Wrong("negative price", "1.9 USD/h", "-1.9 USD/h", "-1.9", "sites.shanghai.chips.h20.price",
+          "-1.9 USD/h must be at least 0 USD/h", "USD/h"),
+    Wrong("negative line price", "800 USD/Gbps/month", "-800 USD/Gbps/month", "-800",
+          "links.0.price", "-800 USD/Gbps/month must be at least 0", "USD/Gbps/month"),
+    Wrong("negative round trip", "28 ms", "-28 ms", "-28", "links.0.rtt",
+          "-28 ms must be at least 0 ms", "ms"),
+    Wrong("zero bandwidth", "min: 10 Gbps", "min: 0 Gbps", "min: 0", "links.0.bandwidth.min",
+          "0 Gbps must be above 0 Gbps", "Gbps"),
+    Wrong("huge", "28 ms", "1e9 s", "1e9 s", "links.0.rtt", "1e9 s must be at most 100,000 ms",
+          "ms"),
+    Wrong("huge stock", "available: 256", "available: 1000000000000", "1000000000000",
+          "sites.shanghai.chips.h20.available", "1000000000000 must be at most 10,000,000",
+          "10000000"),
+    Wrong("negative stock", "available: 256", "available: -1", "-1",
+          "sites.shanghai.chips.h20.available", "-1 must be at least 0", "0"),
+    Wrong("zero SLO", "10 s", "0 s", "0 s\n", "slo.ttft_p90", "0 s must be above 0 s", "10 s"),
+    Wrong("percent without sign", "share: 75 %", "share: 75", "share: 75",
+          "workload.mixture.hit_rate.share", "75 must be below 1", "75 %"),
+    Wrong("efficiency above one", "links:\n  - from: beijing",
+          "links:\n  - efficiency: 1.2\n    from: beijing", "1.2", "links.0.efficiency",
+          "1.2 must be at most 1", "90 %"),
+    Wrong("memory share zero", "links:", "serving: {memory_fraction: 0}\nlinks:",
+          "memory_fraction", "serving.memory_fraction", "0 must be above 0", "90 %"),
+    Wrong("zero speed", "h200: {available: 128,",
+          "x1: {relative_to: h100, prefill: 0, decode: 1, available: 128,", "x1",
+          "sites.beijing.chips.x1.prefill", "0 must be above 0", "0.81x"),
+    Wrong("zero throughput", "[20 ms, 22 ms]", "[20 ms, 0 ms]", "0 ms]",
+          "engines.1.decode_table.time.0.1", "0 ms must be above 0 s", "10 s", SHAPES),
+    Wrong("negative correlation of one", "output_tokens: 500",
+          "output_tokens: 500\n    hit_length_correlation: -1", "correlation",
+          "workload.mixture.hit_length_correlation", "-1 must be above -1", "0.81x"),
+    Wrong("half a token", "output_tokens: 500", "output_tokens: 0.5", "0.5\n",
+          "workload.mixture.output_tokens", "0.5 tokens must be at least 1 tokens", "64k tokens"),
+    Wrong("no atoms", "rate: 12", "max_atoms: 0\n  rate: 12", "max_atoms", "workload.max_atoms",
+          "0 must be at least 1", "1"),
+    # Within a section
+    Wrong("two workloads", "  rate: 12 req/s", "  classes: []\n  rate: 12 req/s",
+          "classes", "workload.classes", "mixture and classes are given", "keep one"),
+    Wrong("no workload kind", MIXTURE_BODY, "", "workload:", "workload", "none is given", "trace"),
+    Wrong("class shares", "share: 40 %", "share: 50 %", "classes:", "workload.classes",
+          "shares sum to 1.1", "-0.1", MANY),
+    Wrong("mixture shares", MIXTURE_BODY, TWO_PARTS, "mixture:", "workload.mixture",
+          "shares sum to 0.9", "+0.1"),
+    Wrong("prefix longer than prompt", "cached_tokens: 60k tokens", "cached_tokens: 66k tokens",
+          "66k", "workload.classes.0.cached_tokens",
+          "66000 tokens is longer than the prompt, 65536",
+          "at most 65536", MANY),
+    Wrong("impossible skew", "mean: 90 %", "mean: 60 %", "mean: 60",
+          "workload.mixture.hit_rate.mean", "0.6 is impossible", "set mean to 0.85"),
+    Wrong("length range", "min: 10 Gbps", "min: 200 Gbps", "min: 200", "links.0.bandwidth.min",
+          "200 Gbps is above max = 100 Gbps", "swap"),
+    Wrong("step missing", ", step: 10 Gbps", "", "bandwidth:", "links.0.bandwidth",
+          "need a step", "step: 9 Gbps"),
+    Wrong("step does not divide", "step: 10 Gbps", "step: 7 Gbps", "step: 7",
+          "links.0.bandwidth.step", "7 Gbps does not divide", "use step: 6.92308 Gbps"),
+    Wrong("too many sizes", "step: 10 Gbps", "step: 1 Mbps", "1 Mbps", "links.0.bandwidth.step",
+          "90001 sizes", "use step"),
+    Wrong("hit rate range", "{distribution: skew, share: 75 %, at_least: 95 %, mean: 90 %}",
+          "{distribution: range, min: 0.9, max: 0.5}", "min: 0.9", "workload.mixture.hit_rate.min",
+          "0.9 is above max = 0.5", "swap"),
+    Wrong("mean outside", "{distribution: skew, share: 75 %, at_least: 95 %, mean: 90 %}",
+          "{distribution: range, min: 0.5, max: 0.8, mean: 0.9}", "mean: 0.9",
+          "workload.mixture.hit_rate.mean", "0.9 must lie between", "0.65"),
+    Wrong("bins overlap", "{distribution: skew, share: 75 %, at_least: 95 %, mean: 90 %}",
+          "{distribution: histogram, bins: [{min: 0, max: 0.6, share: 0.5},"
+          " {min: 0.5, max: 1, share: 0.5}]}", "bins", "workload.mixture.hit_rate.bins.1",
+          "starts at 0.5", "0.6"),
+    Wrong("owned with price", "rtt: 28 ms", "rtt: 28 ms\n    owned: true", "owned", "links.0.owned",
+          "no price", "remove"),
+    Wrong("line to itself", "to: shanghai", "to: beijing", "to: beijing", "links.0.to",
+          "beijing", "rdma"),
+    Wrong("speed of nothing", "available: 256", "available: 256\n        decode: 2x", "decode: 2x",
+          "sites.shanghai.chips.h20.decode", "2 compares with nothing", "relative_to"),
+    Wrong("relative without speed", "h200: {available: 128,",
+          "chip-x: {relative_to: h100, prefill: 0.8, available: 128,", "relative_to",
+          "sites.beijing.chips.chip-x.relative_to", "needs decode", "decode: 1.0"),
+    Wrong("tensor parallel", "data_parallel: 8", "data_parallel: 2\n    tensor_parallel: 8",
+          "tensor_parallel", "engines.0.tensor_parallel", "is 16, not chips = 8",
+          "tensor_parallel: 4", SHAPES),
+    Wrong("data parallel", "data_parallel: 8", "data_parallel: 3", "data_parallel",
+          "engines.0.data_parallel", "3 does not divide chips = 8", "data_parallel: 2", SHAPES),
+    Wrong("table sizes", "time: [0.44 s, 0.72 s]", "time: [0.44 s]", "time: [0.44",
+          "engines.1.prefill_table.time", "has 1 entries, but tokens has 2", "each entry", SHAPES),
+    Wrong("table order", "tokens: [1000, 8000]", "tokens: [8000, 1000]", "tokens: [8000",
+          "engines.1.prefill_table.tokens.1", "1000 follows 8000", "sort", SHAPES),
+    Wrong("table falls", "[20 ms, 22 ms]", "[20 ms, 12 ms]", "12 ms",
+          "engines.1.decode_table.time.0", "0.012 s follows 0.02 s", "smooth", SHAPES),
+    Wrong("table row", "[20 ms, 22 ms]", "[20 ms]", "[20 ms]",
+          "engines.1.decode_table.time.0", "has 1 entries, but context has 2", "each entry",
+          SHAPES),
+    Wrong("no load", "rate: 12 req/s", "rate: 12 req/s\n  periods: [{hours: 24, multiplier: 0}]",
+          "periods", "workload.periods", "every multiplier is 0", "1"),
+    # Across sections
+    Wrong("unknown model", "deepseek-v3", "deepsek-v3", "deepsek", "model", "deepsek-v3",
+          "deepseek-v3"),
+    Wrong("missing config", "deepseek-v3", "my/config.json", "my/config", "model", "config.json",
+          ""),
+    Wrong("active above total", "active_params: 70 B", "active_params: 80 B", "active_params",
+          "model.active_params", "8e+10", "", NUMBERS),
+    Wrong("model without heads", "  kv_heads: 8\n", "", "model:", "model", "kv_heads", "kv_heads",
+          NUMBERS),
+    Wrong("unknown chip", "h200:", "h20O:", "h20O", "sites.beijing.chips.h20O", "h20O",
+          "did you mean"),
+    Wrong("unknown base chip", "h200: {", "x1: {relative_to: h999, prefill: 1, decode: 1, ",
+          "h999", "sites.beijing.chips.x1.relative_to", "h999", "h"),
+    Wrong("chip relative to itself", "h200: {",
+          "x1: {relative_to: x1, prefill: 1, decode: 1, ", "x1",
+          "sites.beijing.chips.x1.relative_to", "x1 > x1", "h100"),
+    Wrong("missing profile", "available: 256", "available: 256\n        profile: chips/x.yaml",
+          "profile", "sites.shanghai.chips.h20.profile", "x.yaml", "profile"),
+    Wrong("line from nowhere", "from: beijing", "from: bejing", "bejing", "links.0.from",
+          "bejing is not a site", "beijing"),
+    Wrong("site without line", "sites:\n", "sites:\n"
+          "  tokyo: {roles: [prefill], chips: {h200: {available: 8, price: 4}}}\n", "tokyo",
+          "sites.tokyo", "no line leads from it", "from: tokyo"),
+    Wrong("line into a site without decode", "roles: [decode]", "roles: [prefill, decode]",
+          "- {from", "links.1.to", "beijing has no role decode", "add decode",
+          scenario_text()
+          + "  - {from: shanghai, to: beijing, bandwidth: 1, owned: true, rtt: 1}\n"),
+    Wrong("line twice", LINE, LINE + LINE, "- from", "links.1", "repeats links.0", "keep one"),
+    Wrong("relay without prefill", "roles: [decode]", "roles: [decode, relay]", "relay]\n    chips:"
+          "\n      h20:", "sites.shanghai.roles", "relay without prefill", "prefill"),
+    Wrong("no prefill site", "roles: [prefill, relay]", "roles: [decode]", "sites:", "sites",
+          "no site with the role prefill", "add prefill"),
+    Wrong("no decode site", "roles: [decode]", "roles: [prefill]", "sites:", "sites",
+          "no site with the role decode", "add decode"),
+    Wrong("nothing available", "available: 256", "available: 0", "chips:\n      h20:",
+          "sites.shanghai.chips", "0 chips available for decode", "available: 64"),
+    Wrong("price of another chip", "links:", "prices: {h100: 2 USD/h}\nlinks:", "prices",
+          "prices.h100", "a chip that no site has", "h"),
+    Wrong("percentiles cross", "ttft_p90: 10 s", "ttft_p50: 12 s\n  ttft_p90: 10 s", "ttft_p90",
+          "slo.ttft_p90", "10 s is below slo.ttft_p50 = 12 s", "12 s or more"),
+    Wrong("periods missing", "slo:\n", PERIODS, "scope", "slo.scope", "every_period", "periods"),
+    Wrong("trace missing", "requests.csv", "request.csv", "request.csv", "workload.trace.path",
+          "request.csv does not exist", "requests.csv", CSV),
+    Wrong("trace is a folder", "requests.csv", ".", "path: .", "workload.trace.path",
+          "is a folder", "file", CSV),
+    Wrong("trace is empty", "requests.csv", "empty.csv", "empty.csv", "workload.trace.path",
+          "empty.csv is empty", "content", CSV),
+    Wrong("azure without hits", "format: csv", "format: azure", "trace:", "workload.trace.hit_rate",
+          "records no prefix", "hit_rate: 50 %", CSV),
+    Wrong("hits given twice", "format: csv", "format: mooncake\n    hit_rate: 0.5", "hit_rate",
+          "workload.trace.hit_rate", "has its own hits", "remove", CSV),
+    Wrong("sessions without rate", "format: csv", "format: claude_code", "workload:",
+          "workload.rate", "records no arrival times", "12 req/s", CSV),
+    Wrong("threshold outside", "links:", "routing: {threshold: 1.2}\nlinks:", "threshold",
+          "routing.threshold", "1.2 must be at most 1", "90 %"),
+    Wrong("threshold unit", "links:", "routing: {by: uncached_tokens, threshold: 90 %}\nlinks:",
+          "threshold", "routing.threshold", "90 % is a share", "tokens"),
+    Wrong("threshold twice", "links:", "routing: {thresholds: [0.5, 0.5]}\nlinks:", "thresholds",
+          "routing.thresholds.1", "0.5 is there twice", "once"),
+    Wrong("thresholds fixed and free", "links:",
+          "routing: {threshold: 0.5, thresholds: [0.5]}\nlinks:", "routing", "routing.threshold",
+          "fixes", "keep one"),
+    Wrong("budget without use", "links:", "budget: 100 USD/h\nlinks:", "budget", "budget",
+          "cost_per_token", "objective: goodput"),
+    Wrong("engine of unknown chip", "  - chip: h200", "  - chip: h2000", "h2000", "engines.0.chip",
+          "h2000 is at no site", "h200", SHAPES),
+    Wrong("engine at unknown site", "  - chip: h200", "  - sites: [bejing]\n    chip: h200",
+          "bejing", "engines.0.sites", "bejing, which is not a site", "beijing", SHAPES),
+    Wrong("engine at a site without the chip", "  - chip: h200",
+          "  - sites: [shanghai]\n    chip: h200", "sites: [shanghai]", "engines.0.sites",
+          "shanghai, which has no h200", "add h200", SHAPES),
+    Wrong("engine larger than stock", "chips: 8\n    data_parallel: 8", "chips: 256", "chips: 256",
+          "engines.0.chips", "256 is more than any site has of h200 (128)", "128", SHAPES),
+    Wrong("engine in a role of no site", "  - chip: h200", "  - roles: [decode]\n    chip: h200",
+          "roles: [decode]\n    chip: h200", "engines.0.roles", "decode", "prefill", SHAPES),
+    Wrong("power unknown", "    roles: [decode]\n    chips:\n      h20:",
+          "    power: 100 kW\n    roles: [decode]\n    chips:\n      tpu-v6e:", "tpu-v6e",
+          "sites.shanghai.chips.tpu-v6e", "power of tpu-v6e is not known", "power: 700 W"),
+    Wrong("missing calibration", "links:", "efficiencies: {file: cal.yaml}\nlinks:", "cal.yaml",
+          "efficiencies.file", "cal.yaml does not exist", "folder"),
+    Wrong("newer format", "schema_version: 1", "schema_version: 2", "schema_version",
+          "schema_version", "2 is newer", "upgrade"),
+    Wrong("dotted site name", "  shanghai:\n", "  shang.hai:\n", "shang.hai:",
+          "sites.shang.hai", "the name shang.hai", "letters",
+          scenario_text(links="").replace("relay]", "relay, decode]")),
+    # YAML
+    Wrong("key twice", "name: agent-fleet", "name: a\nname: b", "name: b", "name",
+          "appears twice; first on line 2", "keep one"),
+    Wrong("nested key twice", "available: 256", "available: 256\n        available: 3",
+          "available: 3", "sites.shanghai.chips.h20.available", "appears twice", "keep one"),
+    Wrong("tab", "  rate:", "\trate:", "\trate", "", "a tab indents", "spaces"),
+    Wrong("open bracket", "roles: [decode]", "roles: [decode", "chips:\n      h20:", "",
+          "not valid YAML", "brackets"),
+    Wrong("open quote", "name: agent-fleet", 'name: "agent-fleet', "", "", "not valid YAML",
+          "quotes"),
+    Wrong("bad indentation", "    rtt: 28 ms", "   rtt: 28 ms", "   rtt: 28", "",
+          "not valid YAML", "indentation"),
+    Wrong("two documents", "slo:", "---\nslo:", "---", "", "several YAML documents", "---"),
+    Wrong("undefined alias", "28 ms", "*x", "*x", "", "alias", "check"),
+    Wrong("tag", "28 ms", "!!python/name:os.system x", "!!python", "links.0.rtt", "tag", "remove"),
+    Wrong("control character", "agent-fleet", "agent\x07fleet", "agent", "", "control character",
+          "UTF-8"),
+]  # fmt: skip
+
+
+def issues_of(path: Path) -> tuple[Issue, ...]:
+    """Return the issues of a file."""
+    with pytest.raises(InputError) as caught:
+        load_scenario(path)
+    return caught.value.issues
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_each_fault_has_place_value_and_mend(case: Wrong, tmp_path: Path) -> None:
+    assert case.text.count(case.old) >= 1, "the case does not change the scenario"
+    text = case.text.replace(case.old, case.new, 1)
+    file = tmp_path / "fleet.yaml"
+    file.write_text(text, encoding="utf-8")
+    (tmp_path / "requests.csv").write_text("arrival_s,input_tokens,cached_tokens,output_tokens\n")
+    (tmp_path / "empty.csv").write_text("")
+    issues = issues_of(file)
+    shown = "\n".join(f"{i.line} {i.path}: {i.message} [{i.help}]" for i in issues)
+    assert any(issue.path == case.path for issue in issues), shown
+    issue = next(issue for issue in issues if issue.path == case.path)
+    assert issue.file == str(file)
+    if case.at:
+        index = text.rindex(case.at) if case.name in ("line twice",) else text.index(case.at)
+        assert issue.line == text.count("\n", 0, index) + 1, shown
+    assert issue.line > 0
+    assert case.message in issue.message, shown
+    assert issue.help, shown
+    assert case.help in issue.help, shown
+    if case.path:
+        assert len(issues) == 1, shown
+
+
+def test_names_are_distinct_and_many() -> None:
+    assert len({case.name for case in CASES}) == len(CASES) >= 70
