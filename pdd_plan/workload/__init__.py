@@ -8,7 +8,7 @@ from pdd_plan.workload.arrivals import index_of_dispersion
 from pdd_plan.workload.atoms import Atoms, Workload, WorkloadSummary, summarize
 from pdd_plan.workload.atoms_table import read_atoms_csv, write_atoms_csv
 from pdd_plan.workload.build import build_workload
-from pdd_plan.workload.compress import CompressionError, compress, compression_error
+from pdd_plan.workload.compression import CompressionError, compress, compression_error
 from pdd_plan.workload.prefix_cache import (
     ReuseProfile,
     cached_tokens,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pdd_plan.errors import InputError, Issue
+from pdd_plan.errors import InputError
 from pdd_plan.workload.arrivals import index_of_dispersion, mean_rate_per_s, rescale_trace
 from pdd_plan.workload.atoms import Atoms, Workload, summarize
 from pdd_plan.workload.atoms_table import read_atoms_csv
-from pdd_plan.workload.compress import compress, compression_error
+from pdd_plan.workload.compression import compress, compression_error
 from pdd_plan.workload.given import hit_distribution, token_distribution
 from pdd_plan.workload.mixture import FINE, RequestType, mixture_sample
 from pdd_plan.workload.requests import RawTrace
@@ -131,9 +131,6 @@ def _from_trace(scenario: Scenario) -> Workload:
     else:
         requests = trace_atoms(trace)
         provenance.append(hit_provenance(trace))
-    empty = int(np.count_nonzero(trace.output_tokens < 1))
-    if empty:
-        warnings.append(f"{empty} requests generated nothing: planned as one token each")
     if len(trace) < FEW_REQUESTS:
         warnings.append(f"only {len(trace)} requests: high percentiles rest on few of them")
     requests = _at_decode(requests, section.decode_hit_fraction)
@@ -230,10 +227,8 @@ def _burstiness(scenario: Scenario, trace: RawTrace) -> tuple[float, str]:
 
 
 def _resolve(scenario: Scenario, path: str) -> Path:
-    file = scenario.source.file
-    return Path(file).parent / path if file else Path(path)
+    return scenario.source.folder / path
 
 
 def _problem(scenario: Scenario, path: str, message: str, mend: str) -> InputError:
-    source = scenario.source
-    return InputError(Issue(message, path, source.file, source.line_of(path), mend))
+    return InputError(scenario.source.issue(path, message, mend))

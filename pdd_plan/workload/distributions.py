@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
+_T = (_NODES + 1) / 2
+# Quantile functions may be steep at the ends of a bin: u = 35 t^4 - 84 t^5 + 70 t^6 - 20 t^7 crowds
+# the nodes there.
+_PLACE = _T**4 * (35 - 84 * _T + 70 * _T**2 - 20 * _T**3)
+_SHARE = _NODE_WEIGHTS / 2 * 140 * (_T * (1 - _T)) ** 3
+_TAIL_LEVELS = 7
+
 
 class Distribution(Protocol):
     """A distribution on a bounded interval, known by its quantile function."""
@@ -100,12 +108,13 @@ class TruncatedExponential:
     def quantile(self, probability: FloatArray) -> FloatArray:
         """Return the inverse distribution function, shape of `probability`."""
         rate = _exponential_rate((self.mean - self.low) / (self.high - self.low))
-        if abs(rate) < 1e-9:
-            unit = np.asarray(probability, dtype=np.float64)
-        elif rate > 0:  # mirrored, so that exp never overflows
-            unit = 1 + np.log1p((1 - probability) * math.expm1(-rate)) / rate
-        else:
-            unit = np.log1p(probability * math.expm1(rate)) / rate
+        with np.errstate(divide="ignore"):  # log 0 at the far end of a steep one; cut off below
+            if abs(rate) < 1e-9:
+                unit = np.asarray(probability, dtype=np.float64)
+            elif rate > 0:  # mirrored, so that exp never overflows
+                unit = 1 + np.log1p((1 - probability) * math.expm1(-rate)) / rate
+            else:
+                unit = np.log1p(probability * math.expm1(rate)) / rate
         return np.clip(self.low + (self.high - self.low) * unit, self.low, self.high)
 
     def breaks(self) -> tuple[float, ...]:
@@ -191,6 +200,42 @@ class Mixture:
         return tuple(found[:-1])
 
 
+@dataclass(frozen=True)
+class Complement:
+    """One minus a quantity, such as the missed share for the hit rate.
+
+    Attributes
+    ----------
+    of : Distribution
+        The quantity.
+    """
+
+    of: Distribution
+
+    def quantile(self, probability: FloatArray) -> FloatArray:
+        """Return one minus the quantile at the complementary probability."""
+        return 1 - self.of.quantile(1 - probability)
+
+    def breaks(self) -> tuple[float, ...]:
+        """Return the complements of the breaks."""
+        return tuple(1 - place for place in reversed(self.of.breaks()))
+
+
+def complement(of: Distribution) -> Distribution:
+    """Return one minus a quantity; one value stays one value.
+
+    Parameters
+    ----------
+    of : Distribution
+        The quantity.
+
+    Returns
+    -------
+    Distribution
+    """
+    return Constant(1 - of.value) if isinstance(of, Constant) else Complement(of)
+
+
 def empirical(edges: tuple[tuple[float, float], ...], shares: tuple[float, ...]) -> Mixture:
     """Return the distribution of a histogram, even within each bin.
 
@@ -225,20 +270,21 @@ def quadrature(distribution: Distribution, bins: int) -> tuple[FloatArray, Float
     -------
     points, weights : ndarray, shape (m,)
         Ascending within each bin; weights are positive and sum to 1. Mean, second and third
-        moment are those of the distribution, up to the error of an 8-point Gauss-Legendre rule
-        per bin.
+        moment are those of the distribution, up to the error of a Gauss-Legendre rule of
+        24 points per bin.
     """
     if isinstance(distribution, Constant):
         return np.array([distribution.value]), np.array([1.0])
     edges = probability_edges(bins, distribution.breaks())
-    nodes, node_weights = np.polynomial.legendre.leggauss(8)
-    low, high = edges[:-1, None], edges[1:, None]
-    values = distribution.quantile(low + (high - low) * (nodes[None, :] + 1) / 2)
-    return _gauss_two_points(values, node_weights / 2, edges[1:] - edges[:-1])
+    low, width = edges[:-1, None], np.diff(edges)[:, None]
+    return _gauss_two_points(distribution.quantile(low + width * _PLACE), _SHARE, width[:, 0])
 
 
 def probability_edges(bins: int, breaks: tuple[float, ...] = ()) -> FloatArray:
-    """Return bin edges in probability: even up to 0.9, then halving tails, with breaks added.
+    """Return bin edges in probability: even up to 0.9, then ever finer, with breaks added.
+
+    Above 0.9 the tail is halved six times; at 24 bins and more each of these levels is a bin or
+    several even ones.
 
     Parameters
     ----------
@@ -252,12 +298,14 @@ def probability_edges(bins: int, breaks: tuple[float, ...] = ()) -> FloatArray:
     ndarray
         Ascending from 0 to 1.
     """
-    tail = min(max(bins // 3, 0), 8)
-    body = bins - tail
-    edges = [k / body for k in range(body + 1)]
-    if tail:
-        edges = [0.9 * edge for edge in edges]
-        edges += [1 - 0.1 * 0.5**k for k in range(1, tail)] + [1.0]
+    per_level = bins // 24
+    tail = _TAIL_LEVELS * per_level if per_level else min(bins // 3, _TAIL_LEVELS)
+    body = np.linspace(0, 0.9 if tail else 1.0, bins - tail + 1)
+    levels = 1 - 0.1 * 0.5 ** np.arange(tail // max(per_level, 1) + 1)
+    levels[-1] = 1.0
+    steps = np.arange(max(per_level, 1)) / max(per_level, 1)
+    inner = (levels[:-1, None] + np.diff(levels)[:, None] * steps).ravel() if tail else levels[:0]
+    edges = np.concatenate((body, inner, [1.0]))
     merged = np.unique(np.concatenate((edges, [b for b in breaks if 0 < b < 1])))
     wide = np.concatenate(([True], np.diff(merged) > 1e-9))
     merged = merged[wide]
@@ -266,13 +314,13 @@ def probability_edges(bins: int, breaks: tuple[float, ...] = ()) -> FloatArray:
 
 
 def _gauss_two_points(
-    values: FloatArray, node_weights: FloatArray, masses: FloatArray
+    values: FloatArray, shares: FloatArray, masses: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the two-point Gauss rule of each row's distribution, rows weighted by `masses`."""
-    mean = values @ node_weights
+    mean = values @ shares
     offset = values - mean[:, None]
-    variance = (offset**2) @ node_weights
-    third = (offset**3) @ node_weights
+    variance = offset**2 @ shares
+    third = offset**3 @ shares
     flat = variance <= (1e-9 * np.maximum(np.abs(mean), 1e-12)) ** 2
     safe = np.where(flat, 1.0, variance)
     half_skew = np.where(flat, 0.0, third / safe) / 2

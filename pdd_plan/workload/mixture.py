@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.workload.atoms import Atoms
-from pdd_plan.workload.compress import compress
+from pdd_plan.workload.compression import compress
 from pdd_plan.workload.distributions import (
     Constant,
     Distribution,
     Mixture,
     TruncatedExponential,
     Uniform,
+    complement,
     quadrature,
 )
 
@@ -91,7 +92,8 @@ def hit_skew(share: float, threshold: float, mean: float) -> Distribution:
     if not 0 < threshold < 1 or not 0 <= share <= 1:
         raise InputError("hit-rate skew needs 0 < threshold < 1 and 0 <= share <= 1")
     least, most = share * threshold, share + (1 - share) * threshold
-    if not least < mean < most and share not in (0.0, 1.0):
+    slack = 1e-9 * (most - least)
+    if not least + slack < mean < most - slack:
         raise InputError(
             Issue(
                 f"mean hit rate {mean:g} cannot be: {share:.0%} of requests at or above "
@@ -219,7 +221,9 @@ def _product(kind: RequestType, points: int) -> tuple[FloatArray, ...]:
     output, output_weight = quadrature(kind.output_tokens, output_bins)
     if kind.hit_length_correlation == 0:
         length, length_weight = quadrature(kind.input_tokens, other_bins)
-        hit, hit_weight = quadrature(kind.hit_rate, other_bins)
+        # Bins are finer in the upper tail, which is where requests that miss belong.
+        missed, hit_weight = quadrature(complement(kind.hit_rate), other_bins)
+        hit = 1 - missed
         pair_length, pair_hit = (grid.ravel() for grid in np.meshgrid(length, hit, indexing="ij"))
         pair_weight = np.outer(length_weight, hit_weight).ravel()
     else:

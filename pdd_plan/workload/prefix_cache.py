@@ -334,8 +334,8 @@ def hit_rate_curve(
     input_tokens : array_like, shape (requests,)
         Prompt lengths [tokens].
     capacities_blocks : array_like, optional
-        Sizes [blocks], ascending; by default `points` sizes evenly spaced in the logarithm up
-        to all distinct blocks of the trace.
+        Sizes [blocks], ascending; by default `points` sizes evenly spaced in the logarithm, from
+        where the first hits appear to all distinct blocks of the trace.
     points : int
         Sizes where none are given.
 
@@ -346,8 +346,9 @@ def hit_rate_curve(
     """
     length = np.asarray(input_tokens, dtype=np.float64)
     if capacities_blocks is None:
-        most = max(profile.distinct_blocks, 2)
-        sizes = np.unique(np.round(np.geomspace(min(16, most), most, points)))
+        most = max(profile.distinct_blocks, 1)
+        least = int(np.quantile(profile.depth, 0.01)) + 1 if profile.depth.size else 1
+        sizes = np.unique(np.round(np.geomspace(min(least, most), most, points)))
     else:
         sizes = np.asarray(capacities_blocks, dtype=np.float64)
     curve = []

@@ -42,7 +42,7 @@ class RawTrace:
     arrival_s : ndarray, shape (n,)
         Arrival from the start of the trace [s], ascending.
     input_tokens, output_tokens : ndarray, shape (n,)
-        Lengths [tokens].
+        Lengths [tokens], at least 1.
     cached_tokens : ndarray, shape (n,), or None
         Prefix found in an unlimited cache [tokens]; None where the format does not say.
     session : ndarray of int64, shape (n,), or None

@@ -1,18 +1,15 @@
-"""Write the atoms table of a trace: ``python -m pdd_plan.workload.tabulate TRACE -o TABLE``."""
+"""Write the atoms table of a trace, with what a reader needs to know about it."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 from pdd_plan.errors import InputError
 from pdd_plan.workload.atoms import Atoms, summarize
 from pdd_plan.workload.atoms_table import write_atoms_csv
-from pdd_plan.workload.compress import compress, compression_error
+from pdd_plan.workload.compression import compress, compression_error
 from pdd_plan.workload.trace_mix import hit_provenance, trace_atoms
 from pdd_plan.workload.traces import TraceFormat, read_trace
 
@@ -83,37 +80,3 @@ def tabulate(
         ),
     )
     return atoms
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run from the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process by default.
-
-    Returns
-    -------
-    int
-        0, or 2 for bad input.
-    """
-    parser = argparse.ArgumentParser(prog="tabulate", description=__doc__)
-    parser.add_argument("trace", help="file, plain, gzip or zstd")
-    parser.add_argument("-o", "--output", required=True, help="table to write")
-    parser.add_argument("--format", choices=get_args(TraceFormat), help="format of the trace")
-    parser.add_argument("--max-atoms", type=int, default=600, help="most rows (default 600)")
-    parser.add_argument("--note", action="append", default=[], help="comment line, repeatable")
-    given = parser.parse_args(arguments)
-    try:
-        tabulate(given.trace, given.output, given.format, given.max_atoms, given.note)
-    except InputError as error:
-        for issue in error.issues:
-            place = f"{issue.file}:{issue.line}: " if issue.file else ""
-            print(f"error: {place}{issue.message}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

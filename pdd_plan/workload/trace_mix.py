@@ -8,8 +8,8 @@ import numpy as np
 
 from pdd_plan.workload.atoms import Atoms
 from pdd_plan.workload.blocks import reorder_blocks
-from pdd_plan.workload.compress import compress
-from pdd_plan.workload.distributions import Distribution, quadrature
+from pdd_plan.workload.compression import compress
+from pdd_plan.workload.distributions import Distribution, complement, quadrature
 from pdd_plan.workload.prefix_cache import ReuseProfile, reuse_profile
 from pdd_plan.workload.requests import RawTrace
 
@@ -39,9 +39,10 @@ def with_hit_rates(
     trace : RawTrace
         With one hit rate a request, whole tokens, evenly drawn over its quantiles.
     """
-    length, output = trace.input_tokens, np.maximum(trace.output_tokens, 1)
+    length, output = trace.input_tokens, trace.output_tokens
     pairs = compress(Atoms.from_columns(length, np.zeros(length.size), output), max_atoms)
-    hit, hit_weight = quadrature(hit_rate, _HIT_BINS)
+    missed, hit_weight = quadrature(complement(hit_rate), _HIT_BINS)
+    hit = 1 - missed
     atom_length = np.repeat(pairs.input_tokens, hit.size)
     atoms = Atoms.from_columns(
         atom_length,
@@ -66,7 +67,7 @@ def trace_atoms(trace: RawTrace) -> Atoms:
     Returns
     -------
     Atoms
-        Requests without output count as one token.
+        In ascending order of hit rate, all of the same weight.
 
     Raises
     ------
@@ -75,9 +76,7 @@ def trace_atoms(trace: RawTrace) -> Atoms:
     """
     if trace.cached_tokens is None:
         raise ValueError("the trace records no cached tokens")
-    return Atoms.from_columns(
-        trace.input_tokens, trace.cached_tokens, np.maximum(trace.output_tokens, 1)
-    )
+    return Atoms.from_columns(trace.input_tokens, trace.cached_tokens, trace.output_tokens)
 
 
 def trace_reuse_profile(trace: RawTrace, warmup_windows: int = 1) -> ReuseProfile:
