@@ -51,13 +51,13 @@ class NodeModel:
         self.model = pulp.LpProblem("node", pulp.LpMinimize)
         self.open = {
             states.lane: [
-                pulp.LpVariable(f"w_{states.lane}_{k}", cat="Binary") for k in range(states.size)
+                self.model.add_variable(f"w_{states.lane}_{k}", cat="Binary") for k in range(states.size)
             ]
             for states in tables.lanes
         }
         self.count = {
             index: [
-                pulp.LpVariable(f"y_{index}_{n}", cat="Binary")
+                self.model.add_variable(f"y_{index}_{n}", cat="Binary")
                 for n in range(1, capacity.most + 1)
             ]
             for index, capacity in tables.capacities.items()
@@ -166,7 +166,7 @@ class NodeModel:
             capacity = [term for p in pools for term in self._steps(p.pool, p.best)]
             if len(pools) > 1 and len(lanes) > 1:
                 for p in pools:
-                    self.load[p.pool] = pulp.LpVariable(f"l_{p.pool}", lowBound=0)
+                    self.load[p.pool] = self.model.add_variable(f"l_{p.pool}", lowBound=0)
                     steps = _negative(self._steps(p.pool, p.best))
                     self.model += pulp.LpAffineExpression([(self.load[p.pool], 1), *steps]) <= 0
                 shared = [(self.load[p.pool], -1) for p in pools]
