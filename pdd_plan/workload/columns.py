@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.workload.files import SHOWN_ROWS, RowProblems
+from pdd_plan.workload.files import RowProblems
 
 FloatArray = NDArray[np.float64]
 
@@ -168,7 +168,7 @@ def to_numbers(
             raise ValueError
     except (ValueError, TypeError, OverflowError):
         values = np.array([_number(cell) for cell in cells])
-    for index in np.flatnonzero(~np.isfinite(values))[: SHOWN_ROWS + 1].tolist():
+    for index in np.flatnonzero(~np.isfinite(values)).tolist():
         problems.add(lines[index], f"{name} = {cells[index]!r} is not a finite number", name)
     return values
 
@@ -242,7 +242,7 @@ def check_cached(
     """
     check_at_least(cached, 0, lines, name, problems)
     note_rows(
-        cached > length,
+        (cached > length) & (length >= 1),
         lines,
         problems,
         lambda i: f"{name} = {cached[i]:g} exceeds input_tokens = {length[i]:g}",

@@ -11,7 +11,7 @@ from pathlib import Path
 from pdd_plan.errors import InputError, Issue
 
 SHOWN_ROWS = 8
-"""Bad rows named one by one in an error; the rest is counted."""
+"""Faults named one by one in an error; the rows of the rest are counted."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -29,7 +29,7 @@ class RowProblems:
     def __init__(self, file: str) -> None:
         self.file = file
         self.issues: list[Issue] = []
-        self.more = 0
+        self.lines: set[int] = set()
 
     def add(self, line: int, message: str, path: str = "", help: str = "") -> None:  # noqa: A002
         """Note one bad row.
@@ -41,10 +41,9 @@ class RowProblems:
         message, path, help : str
             As in `pdd_plan.errors.Issue`.
         """
+        self.lines.add(line)
         if len(self.issues) < SHOWN_ROWS:
             self.issues.append(Issue(message, path, self.file, line, help))
-        else:
-            self.more += 1
 
     def check(self) -> None:
         """Raise all that was noted.
@@ -57,8 +56,9 @@ class RowProblems:
         if not self.issues:
             return
         issues = sorted(self.issues, key=lambda issue: issue.line)
-        if self.more:
-            issues.append(Issue(f"{self.more} more bad rows in this file", file=self.file))
+        more = len(self.lines - {issue.line for issue in issues})
+        if more:
+            issues.append(Issue(f"{more} more bad rows in this file", file=self.file))
         raise InputError(issues)
 
 

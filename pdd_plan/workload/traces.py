@@ -172,7 +172,7 @@ def _read_mooncake(text: str, file: str, seed: int) -> RawTrace:
         [len(row["hash_ids"]) if isinstance(row["hash_ids"], list) else -1 for row in rows]
     )
     note_rows(
-        (have >= 0) & (have > needed),
+        (have > needed) & (length >= 1),
         lines,
         problems,
         lambda i: f"{have[i]} blocks of {MOONCAKE_BLOCK_TOKENS} for {length[i]:g} tokens",
