@@ -48,17 +48,37 @@ def _cache_folder() -> Path | None:
 
 
 def jit(function: F) -> F:
-    """Compile a function at its first call; leave it as it is where numba is absent.
+    """Compile a function of the event loop as part of whatever compiled function calls it.
 
     Parameters
     ----------
     function : callable
-        Function of the event loop.
+        Called by compiled functions only.
 
     Returns
     -------
     callable
-        Same signature; releases the interpreter lock while it runs.
+        As given where numba is absent.
+    """
+    if numba is None:
+        return function
+    # no way in from Python: 40 % less to compile
+    compiled: F = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return compiled
+
+
+def entry(function: F) -> F:
+    """Compile a function that Python calls, with all that it calls, and keep the result on disk.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    callable
+        Same signature; compiled at the first call, releases the interpreter lock while it runs.
+        As given where numba is absent.
     """
     if numba is None:
         return function
@@ -71,6 +91,14 @@ def jit(function: F) -> F:
     finally:
         numba.config.CACHE_DIR = before
     return compiled
+
+
+def compiles_first() -> bool:
+    """Tell whether the next run compiles first, which takes some 10 s and happens once."""
+    if not COMPILED:
+        return False
+    folder = _cache_folder()
+    return folder is None or not any(folder.rglob("loop.run-*.nbi"))
 
 
 def require_compiled(requests: int) -> None:

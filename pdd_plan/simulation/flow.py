@@ -16,23 +16,19 @@ from pdd_plan.simulation.batching import start_tokens, stop_tokens
 from pdd_plan.simulation.compiled import jit
 from pdd_plan.simulation.events import admit, enter, leave, schedule
 from pdd_plan.simulation.handoff import exchange, extend_over
-from pdd_plan.simulation.prefill import free_server, start_next
+from pdd_plan.simulation.prefill import free_memory, free_server, start_next
 from pdd_plan.simulation.records import (
     ACKNOWLEDGED,
-    AT_RELAY,
     DECODE,
-    DELIVERED,
-    LINK,
-    NIC,
     RELAY,
     RELAY_ACTIVE,
     RELAY_NONE,
     RELAY_OVER,
     RELAY_WAITS,
-    STAGE_WHOLE,
+    WAY_SLOT,
     World,
 )
-from pdd_plan.simulation.sharing import join, settle
+from pdd_plan.simulation.transfer import ask_transfer, start_transfer, use_nic, withdraw_transfer
 
 
 @jit
@@ -44,79 +40,6 @@ def serve_queue(world: World, q: int, now_s: float) -> None:
             return
         if world.control[0].layers > 0:
             ask_transfer(world, r, now_s)
-
-
-@jit
-def ask_transfer(world: World, r: int, now_s: float) -> None:
-    """Reserve a slot at main decode and start the transfer, or wait for a slot first."""
-    if not world.control[0].reserve:
-        start_transfer(world, r, now_s)
-    elif enter(world.stations, world.requests[r].decode, world.requests, r, now_s):
-        world.requests[r].decode_slot_s = now_s
-        start_transfer(world, r, now_s)
-
-
-@jit
-def start_transfer(world: World, r: int, now_s: float) -> None:
-    """Send the missing KV cache over the line, or through the network of the site."""
-    link = world.lanes[world.requests[r].lane].link
-    if link < 0:
-        world.requests[r].transfer_start_s = now_s
-        use_nic(world, r, world.requests[r].transfer_bytes, now_s)
-    elif enter(world.stations, link, world.requests, r, now_s):
-        use_link(world, link, r, now_s)
-
-
-@jit
-def use_link(world: World, link: int, r: int, now_s: float) -> None:
-    """Start the bytes of a request whose connection is open."""
-    world.requests[r].transfer_start_s = now_s
-    work = world.requests[r].transfer_bytes
-    join(world.stations, link, world.nodes, 4 * r + LINK, work, STAGE_WHOLE, world.steps)
-
-
-@jit
-def use_nic(world: World, r: int, size_bytes: float, now_s: float) -> None:
-    """Send bytes out of a prefill engine inside the site."""
-    nic = world.engines[world.requests[r].engine].nic
-    if world.control[0].share_nics:
-        settle(world.stations, nic, now_s)
-        join(world.stations, nic, world.nodes, 4 * r + NIC, size_bytes, STAGE_WHOLE, world.steps)
-    else:
-        sent(world, r, now_s + size_bytes / world.stations[nic].capacity)
-
-
-@jit
-def sent(world: World, r: int, time_s: float) -> None:
-    """Bytes have left the engine: they are at the other end after the delays of the way."""
-    lane = world.requests[r].lane
-    if world.lanes[lane].link < 0:
-        arrive(world, r, time_s)
-    else:
-        latency_s = world.lanes[lane].rdma_latency_s
-        schedule(world.events, world.control, time_s + latency_s, AT_RELAY, r)
-
-
-@jit
-def arrive(world: World, r: int, time_s: float) -> None:
-    """Bytes for main decode have left: schedule their arrival, not before prefill is done."""
-    requests, lane = world.requests, world.lanes[world.requests[r].lane]
-    at_s = time_s + lane.delay_s + lane.copy_s_per_byte * requests[r].transfer_bytes
-    layers = world.control[0].layers
-    if layers > 0:
-        last_layer_s = (at_s - requests[r].transfer_start_s) / layers
-        at_s = max(at_s, requests[r].prefill_end_s + last_layer_s)
-    schedule(world.events, world.control, at_s, DELIVERED, r)
-
-
-@jit
-def link_done(world: World, link: int, r: int, now_s: float) -> None:
-    """Note that a line has carried a request's bytes: free its connection for the next."""
-    arrive(world, r, now_s)
-    leave(world.stations, link, now_s)
-    following = admit(world.stations, link, world.requests)
-    if following >= 0:
-        use_link(world, link, following, now_s)
 
 
 # --- prefill has ended ---------------------------------------------------------------------------
@@ -185,10 +108,27 @@ def release_relay(world: World, i: int, now_s: float) -> None:
 @jit
 def relay_done(world: World, r: int, now_s: float) -> None:
     """End a request whose tokens the relay has all made before main decode took over."""
-    world.requests[r].relay_state = RELAY_OVER
-    world.requests[r].relay_tokens = world.requests[r].tokens
+    requests = world.requests
+    requests[r].relay_state = RELAY_OVER
+    requests[r].relay_tokens = requests[r].tokens
     finish(world, r, now_s)
-    release_relay(world, world.requests[r].relay, now_s)
+    release_relay(world, requests[r].relay, now_s)
+    if world.control[0].drop:
+        drop_transfer(world, r, now_s)
+
+
+@jit
+def drop_transfer(world: World, r: int, now_s: float) -> None:
+    """Do not deliver the KV cache of a request that ended on the relay, unless it has left."""
+    requests = world.requests
+    has_slot = world.control[0].reserve and requests[r].way > WAY_SLOT
+    if not withdraw_transfer(world, r, now_s):
+        return
+    requests[r].dropped = 1
+    free_memory(world.engines, requests[r].engine, requests[r].kv_bytes, now_s)
+    if has_slot:
+        release_decode(world, requests[r].decode, now_s)
+    serve_queue(world, requests[r].queue, now_s)
 
 
 # --- main decode ---------------------------------------------------------------------------------
@@ -271,11 +211,13 @@ def release_decode(world: World, i: int, now_s: float) -> None:
         r = admit(world.stations, i, requests)
         if r < 0:
             return
-        requests[r].decode_slot_s = now_s
         if world.control[0].reserve:
-            start_transfer(world, r, now_s)
-            return
-        if not requests[r].ended:
+            if requests[r].way == WAY_SLOT:
+                requests[r].decode_slot_s = now_s
+                start_transfer(world, r, now_s)
+                return
+        elif not requests[r].ended:
+            requests[r].decode_slot_s = now_s
             take_over(world, r, now_s)
             return
         world.stations[i].held -= 1

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 
 from pdd_plan.simulation.batching import start_step
-from pdd_plan.simulation.compiled import jit
+from pdd_plan.simulation.compiled import entry, jit
 from pdd_plan.simulation.events import remove_first
 from pdd_plan.simulation.flow import (
     at_relay,
     decode_done,
     delivered,
     extended,
-    link_done,
     prefilled,
     relay_done,
-    sent,
     serve_queue,
 )
 from pdd_plan.simulation.handoff import extend_begins
@@ -33,12 +31,14 @@ from pdd_plan.simulation.records import (
     STAGE_DEAD,
     STAGE_FIRST,
     STAGE_WHOLE,
+    Records,
     World,
 )
 from pdd_plan.simulation.sharing import join, pop, refresh, settle
+from pdd_plan.simulation.transfer import link_done, sent
 
 
-@jit
+@entry
 def run(world: World, stop_arrival: int) -> None:
     """Let things happen until a given arrival is next, or nothing is left to do.
 
@@ -71,10 +71,23 @@ def run(world: World, stop_arrival: int) -> None:
             happen(world, kind, who, time_s)
         elif arrival < count:
             control[0].next_arrival = arrival + 1
+            note_cache(requests, arrival)
             enqueue(world, arrival, time_s)
             serve_queue(world, requests[arrival].queue, time_s)
         else:
             return
+
+
+@jit
+def note_cache(requests: Records, r: int) -> None:
+    """Let main decode miss what the request before in the conversation did not deliver."""
+    before = requests[r].previous
+    if before < 0 or not requests[before].dropped:
+        return
+    missing = requests[r].transfer_bytes + requests[before].transfer_bytes
+    requests[r].transfer_bytes = min(missing, requests[r].kv_bytes)
+    if requests[r].transfer_bytes > requests[r].relay_above_bytes:
+        requests[r].relayed = 1
 
 
 @jit
@@ -170,7 +183,7 @@ def step_over(world: World, b: int, now_s: float) -> None:
     start_step(world, b, now_s)
 
 
-@jit
+@entry
 def settle_all(world: World, now_s: float) -> None:
     """Bring the integrals of everything up to now."""
     for i in range(len(world.stations)):

@@ -224,7 +224,7 @@ class SimulationResult:
     requests, replications : int
         Measured requests a replication; replications.
     seconds : float
-        Time the computer took for the event loops, summed over replications [s].
+        Processor time of the event loops, summed over replications [s].
     simulated_per_s : float
         Requests simulated a second of one core.
     samples : tuple of dict or None

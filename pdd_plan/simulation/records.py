@@ -23,6 +23,8 @@ REQUEST = np.dtype(
         ("kv_bytes", "f8"),
         ("transfer_bytes", "f8"),
         ("tokens", "f8"),  # made by relay and main decode
+        ("previous", "i8"),  # request before it in its conversation
+        ("relay_above_bytes", "f8"),  # relayed if more is missing at main decode
         ("relayed", "i8"),
         ("queue", "i8"),
         ("lane", "i8"),
@@ -46,6 +48,8 @@ REQUEST = np.dtype(
         ("next_main", "i8"),
         ("next_relay", "i8"),
         ("relay_state", "i8"),
+        ("way", "i8"),
+        ("dropped", "i8"),
         ("ended", "i8"),
         ("joined_virtual", "f8"),
         ("stop_s", "f8"),
@@ -56,11 +60,14 @@ REQUEST = np.dtype(
     ]
 )
 
-FOUND = REQUEST.names[10:21] if REQUEST.names else ()
+FOUND = REQUEST.names[12:23] if REQUEST.names else ()
 """Fields that are not a number until the event has happened."""
 
 RELAY_NONE, RELAY_WAITS, RELAY_ACTIVE, RELAY_OVER = 0, 1, 2, 3
 """States of a request at the relay: not (yet) there, waiting or in transit, speaking, left."""
+
+WAY_NONE, WAY_SLOT, WAY_CONNECTION, WAY_LINE, WAY_SENT, WAY_OVER = range(6)
+"""Where the KV cache is: waiting for a slot, for a connection, on the line, left, given up."""
 
 NODE = np.dtype([("key", "f8"), ("left", "i8"), ("right", "i8"), ("stage", "i8")])
 """A request's place in a heap of a station (or in a batch, where `left` is the next member)."""
@@ -186,6 +193,7 @@ CONTROL = np.dtype(
         ("stepwise", "i8"),
         ("share_nics", "i8"),
         ("extend_stalls", "i8"),
+        ("drop", "i8"),  # no delivery after a request has ended on the relay
         ("measure_from", "i8"),
         ("measure_to", "i8"),
         ("drain", "i8"),

@@ -17,11 +17,12 @@ from pdd_plan.simulation.loop import run, settle_all
 from pdd_plan.simulation.measures import SimulationResult
 from pdd_plan.simulation.observe import Observation, Snapshot, observe
 from pdd_plan.simulation.options import Progress, SimulationOptions
-from pdd_plan.simulation.plant import Plant, build_plant, build_world
+from pdd_plan.simulation.plant import Plant, build_plant
 from pdd_plan.simulation.records import World
 from pdd_plan.simulation.routes import draw_routes
 from pdd_plan.simulation.stream import RequestStream, RequestTypes, sample_stream
 from pdd_plan.simulation.summary import result_of
+from pdd_plan.simulation.world import build_world
 
 CHUNKS = 20
 """Parts of a run between which progress is reported."""
@@ -150,11 +151,11 @@ def run_stream(
     Returns
     -------
     Observation, float
-        What was seen, and the seconds the event loop took.
+        What was seen, and the processor time of the event loop [s].
     """
     routes = draw_routes(rng, plant, len(stream), pool_loads)
     world = build_world(plant, stream, routes, measured, drain=drain)
-    started = time.perf_counter()
+    started = time.thread_time()
     run(world, measured.start)
     begin = _snapshot(world, stream, measured.start)
     for stop in np.linspace(measured.start, measured.stop, CHUNKS + 1)[1:].astype(int):
@@ -163,7 +164,7 @@ def run_stream(
             report((int(stop) - measured.start) / len(measured))
     end = _snapshot(world, stream, measured.stop)
     run(world, -1)
-    seconds = time.perf_counter() - started
+    seconds = time.thread_time() - started
     return observe(world, plant, routes["pool"], measured, begin, end), seconds
 
 

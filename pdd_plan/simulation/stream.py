@@ -26,6 +26,9 @@ class RequestTypes:
         Tokens to generate, 1 or more.
     relayed : ndarray of bool, shape (types,)
         Whether it goes through the relay, unless its lane is local.
+    relay_above_bytes : ndarray, shape (types,), or None
+        Transfer at which a request becomes one for the relay after all, where the request
+        before in its conversation has left nothing at main decode [bytes].
     """
 
     service_s: Mapping[int, FloatArray]
@@ -33,6 +36,7 @@ class RequestTypes:
     transfer_bytes: FloatArray
     output_tokens: FloatArray
     relayed: BoolArray
+    relay_above_bytes: FloatArray | None = None
 
     @classmethod
     def of_atoms(cls, problem: Problem, threshold_index: int) -> RequestTypes:
@@ -68,11 +72,16 @@ class RequestStream:
     kind : ndarray of int, shape (requests,)
         Index into the types.
     types : RequestTypes
+    previous : ndarray of int, shape (requests,), or None
+        Index of the request before in the same conversation, -1 for the first of one. Only
+        used with ``relay_end: drop``: if that one ended on the relay and its KV cache was not
+        delivered, main decode misses it as well.
     """
 
     arrival_s: FloatArray
     kind: IntArray
     types: RequestTypes
+    previous: IntArray | None = None
 
     def __len__(self) -> int:
         return int(self.arrival_s.size)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import ProblemOptions, random_problem
 from simpy_reference import Reference
 
 from pdd_plan.simulation import SimulationOptions
 from pdd_plan.simulation.loop import run
-from pdd_plan.simulation.plant import build_plant, build_world
+from pdd_plan.simulation.plant import build_plant
 from pdd_plan.simulation.routes import draw_routes
 from pdd_plan.simulation.stream import RequestTypes, sample_stream
+from pdd_plan.simulation.world import build_world
+from tests.problems import ProblemOptions, random_problem
 
 CASES = {
     "one lane": ProblemOptions(),

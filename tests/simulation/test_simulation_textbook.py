@@ -7,6 +7,7 @@ sample itself where not stated otherwise.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -237,3 +238,29 @@ def test_relay_slots_wait_as_in_mmc():
     assert result.relay_token_fraction.mean == 1.0
     waiting = erlang_c(slots, rho * slots)
     mean_within((column(result, "relay_slot") > 0).astype(float), waiting)
+
+
+def test_relay_share_under_drop_follows_the_feedback_of_lost_caches():
+    # r = r0 / (1 - (1 - r0) e m): of the relayed requests a share e ends on the relay and leaves
+    # nothing; a share m has a successor, which then misses and is relayed as well
+    rng = np.random.default_rng(15)
+    r0, ends, follow = 0.3, 0.6, 0.8
+    cold = rng.random(COUNT) < r0
+    short = rng.random(COUNT) < ends
+    previous = np.where(rng.random(COUNT) < follow, np.arange(COUNT) - 1, -1)
+    stream = requests(
+        100.0 * np.arange(COUNT),
+        transfer_bytes=np.where(cold, 10.0, 0.1),
+        kv_bytes=10.0,
+        output_tokens=np.where(short, 5, 500),
+        relayed=cold,
+    )
+    types = replace(stream.types, relay_above_bytes=np.full(COUNT, 5.0))
+    plant = fleet(
+        relay_step_s=[0.1],
+        step_s=[0.01],
+        serving=ServingOptions(handoff="one_shot", relay_end="drop"),
+    )
+    result = send(plant, replace(stream, types=types, previous=previous))
+    mean_within(column(result, "relayed"), r0 / (1 - (1 - r0) * ends * follow))
+    assert result.ended_on_relay_fraction.mean == pytest.approx(ends, abs=0.01)

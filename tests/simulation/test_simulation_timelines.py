@@ -140,6 +140,60 @@ def test_main_decode_starts_itself_where_the_line_beats_the_relay():
     assert np.isnan(seen["handoff_gap_s"])
 
 
+def test_dropped_transfer_frees_line_slot_and_memory():
+    # Request 0 speaks on the relay from 0.25 to 1.25 while 100 bytes would take 10 s; request 1
+    # waits for prefill memory meanwhile, is prefilled at once and has the line for itself.
+    plant = fleet(
+        **{**RELAY, "step_s": [0.2]},
+        servers=2,
+        kv_capacity_bytes=100.0,
+        serving=ServingOptions(handoff="one_shot", relay_end="drop"),
+    )
+    stream = requests(
+        [0.0, 0.0],
+        service_s=[0.0, 0.5],
+        transfer_bytes=[100.0, 20.0],
+        kv_bytes=[100.0, 20.0],
+        output_tokens=[10, 4],
+        relayed=[True, False],
+    )
+    seen = send(plant, stream)
+    relay_s = 0.25 + 1.0  # RDMA of 100 bytes at 100/s, then ten tokens
+    assert column(seen, "e2e_s")[0] == pytest.approx(relay_s + 1.0)
+    assert column(seen, "prefill")[1] == pytest.approx(relay_s + 1.0)
+    assert column(seen, "e2e_s")[1] == pytest.approx(relay_s + 1.0 + 0.5 + 2.0 + 0.5 + 4 * 0.2)
+    delivered = send(
+        (replace(plant[0], serving=ServingOptions(handoff="one_shot")), plant[1]), stream
+    )
+    # delivered: memory is held until 10 s of line, half a round trip, and half for the answer
+    assert column(delivered, "prefill")[1] == pytest.approx(11.0)
+
+
+def test_conversation_misses_what_was_dropped():
+    # Request 1 extends request 0, whose 100 bytes were dropped: 100 + 20 are missing, which is
+    # above the threshold, so it goes through the relay too. Request 2 extends request 1.
+    plant = fleet(
+        **{**RELAY, "network": SiteNetwork(1e9)},
+        serving=ServingOptions(handoff="one_shot", relay_end="drop"),
+    )
+    stream = requests(
+        [0.0, 100.0, 200.0],
+        transfer_bytes=[100.0, 20.0, 10.0],
+        kv_bytes=[100.0, 300.0, 400.0],
+        output_tokens=[10, 200, 10],
+        relayed=[True, False, False],
+    )
+    types = replace(stream.types, relay_above_bytes=np.full(3, 50.0))
+    stream = replace(stream, types=types, previous=np.array([-1, 0, 1]))
+    seen = send(plant, stream)
+    assert column(seen, "relayed").tolist() == [1.0, 1.0, 0.0]
+    # 120 bytes and half a round trip: the relay makes 12.5 s of tokens, then hands over
+    assert column(seen, "relay_tokens").tolist() == [10, 124, 0]
+    assert column(seen, "transfer_s")[2] == pytest.approx(1.5)
+    alone = send(plant, replace(stream, previous=None))
+    assert column(alone, "relayed").tolist() == [1.0, 0.0, 0.0]
+
+
 def test_recomputing_halts_the_batch_of_its_engine():
     # Request 0 decodes 100 tokens of 0.2 s from 0.5 on; request 1 is relayed and recomputes.
     plant = fleet(**{**RELAY, "step_s": [0.2, 0.2]}, extend=(1.0, 0.0))
