@@ -5,16 +5,17 @@ The law of the wait is modelled as
     W = R + L + B (E1 + X)
 
 R the least of c equilibrium residuals; L what short requests alone pile up, a geometric compound
-of their residuals over c; with probability `long_probability` (B) a long request in front, E1 its
-residual over c, and X a geometric compound of residuals of all requests over c. One server gives
-the Pollaczek-Khinchine law exactly, and equal shares give the classic approximation with residuals
-[1]_. With many servers and uneven requests that one is far too slow: other servers go on
-with short requests while a long one runs.
+of their residuals over the servers left to them; with probability `long_probability` (B) a long
+request in front, E1 its residual over c, and X a geometric compound of residuals of all requests
+over c. One server gives the Pollaczek-Khinchine law exactly, and equal shares give the classic
+approximation with residuals [1]_. With many servers and uneven requests that one is far too slow:
+other servers go on with short requests while a long one runs.
 
 The two free numbers, and what is still missing after that, come from M/H2/c with the same three
 moments, solved exactly: the family is written down for its two phases, `long_probability` follows
 from its exact mean, and the quotient of its exact quantiles to those of the family is carried over
-to the real service distribution.
+to the real service distribution. Above 64 servers the corrections are those of 64 servers at the
+utilization where (1 - u) sqrt(c) is the same, the scaling of many-server queues [2]_.
 
 References
 ----------
@@ -38,6 +39,7 @@ Array = NDArray[np.float64]
 # utilizations at which the exact queue is solved; between them the corrections are interpolated
 _NODES = np.array([0.05, 0.2, 0.35, 0.5, 0.62, 0.72, 0.8, 0.86, 0.91, 0.95, 0.98])
 # levels x = -ln P(W > t | W > 0) at which waits are compared
+LARGEST_EXACT = 64
 LEVELS = np.concatenate((np.geomspace(0.004, 1.0, 29), np.linspace(1.2, 14.0, 33)))
 
 
@@ -51,8 +53,10 @@ class Correction:
         Share of the work that is in long requests [1].
     log_probability : ndarray, shape (m,)
         ln of P(W > 0) over Erlang C.
+    free_servers : ndarray, shape (m,)
+        Mean servers left to short requests [1].
     local_ratio : ndarray, shape (m,)
-        Ratio of the geometric compound of short residuals [1].
+        Utilization of those by short requests, the ratio of their geometric compound [1].
     long_probability : ndarray, shape (m,)
         Probability that a long request is in front [1].
     log_exact_wait : ndarray, shape (m, levels)
@@ -63,6 +67,7 @@ class Correction:
 
     long_load: float
     log_probability: Array
+    free_servers: Array
     local_ratio: Array
     long_probability: Array
     log_exact_wait: Array
@@ -95,6 +100,7 @@ def correction(servers: int, utilization: Array, second: float, third: float) ->
     return Correction(
         long_load=table.long_load,
         log_probability=between(table.log_probability),
+        free_servers=between(table.free_servers),
         local_ratio=between(table.local_ratio),
         long_probability=between(table.long_probability),
         log_exact_wait=between(table.log_exact_wait + drain) - scale,
@@ -106,14 +112,17 @@ def correction(servers: int, utilization: Array, second: float, third: float) ->
 def _node_table(servers: int, second: float, third: float) -> Correction:
     """Return the corrections at the nodes."""
     service = TwoPhase.from_moments(second, third)
+    if servers > LARGEST_EXACT:
+        return _scaled_up(servers, service, second, third)
     exact = solve(servers, _NODES, service)
     times, survival = exact.survival()
-    local = _local_ratio(servers, service, exact)
-    long = _long_probability(servers, service, exact, local)
-    family = _family_survival(servers, service, local, long, times)
+    free, local = _free_servers(servers, service, exact)
+    long = _long_probability(servers, service, exact, free, local)
+    family = _family_survival(servers, service, free, local, long, times)
     return Correction(
         long_load=service.long_share / service.long_rate,
         log_probability=np.log(exact.probability / erlang_c(servers, servers * _NODES)),
+        free_servers=free,
         local_ratio=local,
         long_probability=long,
         log_exact_wait=_log_quantiles(times, survival),
@@ -121,29 +130,54 @@ def _node_table(servers: int, second: float, third: float) -> Correction:
     )
 
 
-def _local_ratio(servers: int, service: TwoPhase, exact: TwoPhaseWait) -> Array:
-    """Ratio of the compound of short residuals over c, from the servers left to the short.
+def _scaled_up(servers: int, service: TwoPhase, second: float, third: float) -> Correction:
+    """Return the corrections for more servers than are solved exactly, at the nodes."""
+    growth = np.sqrt(servers / LARGEST_EXACT)
+    alike = np.maximum(1.0 - (1.0 - _NODES) * growth, _NODES[0])
+    base = correction(LARGEST_EXACT, alike, second, third)
+    local = 1.0 - (1.0 - base.local_ratio) / growth
+    free = servers * _NODES * (1.0 - base.long_load) / local
+    longest = 100.0 * second / (servers * (1.0 - _NODES))
+    times = np.geomspace(1e-4 / servers, longest, 200).T
+    family = _family_survival(servers, service, free, local, base.long_probability, times)
+    log_family = _log_quantiles(times, family)
+    return Correction(
+        long_load=base.long_load,
+        log_probability=base.log_probability,
+        free_servers=free,
+        local_ratio=local,
+        long_probability=base.long_probability,
+        log_exact_wait=log_family + base.log_exact_wait - base.log_family_wait,
+        log_family_wait=log_family,
+    )
+
+
+def _free_servers(servers: int, service: TwoPhase, exact: TwoPhaseWait) -> tuple[Array, Array]:
+    """Return the servers left to short requests and their utilization, shape (m,).
 
     With j long requests in service the short ones have c - j servers and the local utilization
     u = a / (c - j), a their load; c - j is averaged over the states where u < 1, weighted by
-    (1 - u), and the ratio is such that the mean of the compound is that of u and c - j.
+    (1 - u).
     """
     long = np.arange(servers + 1, dtype=np.float64)
     load = servers * _NODES * (1.0 - service.long_share / service.long_rate)
     left = servers - long
     weight = exact.start * np.maximum(left - load[:, None], 0.0) / np.maximum(left, 1.0)
     free = (weight @ left) / weight.sum(axis=1)
-    backlog = load / (free - load) * servers / free
-    return np.asarray(backlog / (1.0 + backlog))
+    return free, load / free
 
 
-def _long_probability(servers: int, service: TwoPhase, exact: TwoPhaseWait, local: Array) -> Array:
+def _long_probability(
+    servers: int, service: TwoPhase, exact: TwoPhaseWait, free: Array, local: Array
+) -> Array:
     """Probability of a long request in front that gives the family the exact mean."""
     residual_long = service.long_share / service.long_rate
     slow, fast = servers * service.long_rate, servers * service.short_rate
     residual = residual_long / slow + (1.0 - residual_long) / fast
     weights, rates = _least_residual(servers, service)
-    short_part = float(weights @ (1.0 / rates)) + local / (1.0 - local) / fast
+    short_part = float(weights @ (1.0 / rates)) + local / (1.0 - local) / (
+        free * service.short_rate
+    )
     long_part = 1.0 / slow + _NODES / (1.0 - _NODES) * residual
     return np.clip((exact.mean() - short_part) / long_part, 0.0, 1.0)
 
@@ -161,7 +195,7 @@ def _least_residual(servers: int, service: TwoPhase) -> tuple[Array, Array]:
 
 
 def _family_survival(
-    servers: int, service: TwoPhase, local: Array, long: Array, times: Array
+    servers: int, service: TwoPhase, free: Array, local: Array, long: Array, times: Array
 ) -> Array:
     """P(W > t | W > 0) of the family for two phases, by partial fractions, shape of `times`."""
     residual_long = service.long_share / service.long_rate
@@ -170,13 +204,14 @@ def _family_survival(
     drained = slow * fast * (1.0 - _NODES)
     high = half + np.sqrt(half**2 - drained)
     # transform of L + B (E1 + X) at -s: poles of L, of E1, and the two of X
-    poles = np.stack((fast * (1.0 - local), np.full_like(local, slow), drained / high, high))
+    hop = free * service.short_rate
+    poles = np.stack((hop * (1.0 - local), np.full_like(local, slow), drained / high, high))
     poles = poles * (1.0 + 1e-5 * np.arange(1.0, 5.0)[:, None])  # keep them apart
     weights, rates = _least_residual(servers, service)
     decay = np.exp(-rates * times[:, :, None])
     survival = ((1.0 - local) * (1.0 - long))[:, None] * (decay @ weights)
     for index, pole in enumerate(poles):
-        share = _residue(index, poles, slow, fast, local, long)
+        share = _residue(index, poles, slow, fast, hop, long)
         gap = np.abs(pole[:, None, None] - rates)
         least = np.minimum(pole[:, None, None], rates)
         span = gap * times[:, :, None]
@@ -186,14 +221,12 @@ def _family_survival(
     return np.clip(survival, 0.0, 1.0)
 
 
-def _residue(
-    index: int, poles: Array, slow: float, fast: float, local: Array, long: Array
-) -> Array:
+def _residue(index: int, poles: Array, slow: float, fast: float, hop: Array, long: Array) -> Array:
     """Mass of the exponential of one pole in the law of L + B (E1 + X)."""
     at = poles[index]
     short_pole, slow_pole, low, high = poles
-    # L: (1 - local)(fast - s)/(short_pole - s); E1: slow/(slow - s); X: its value at s = 0 is 1
-    short = (short_pole / fast) * (fast - at)
+    # L: (1 - local)(hop - s)/(short_pole - s); E1: slow/(slow - s); X: its value at s = 0 is 1
+    short = (short_pole / hop) * (hop - at)
     compound = (low * high / (slow * fast)) * (slow - at) * (fast - at)
     one = 1.0 if index == 0 else short_pole - at
     two = 1.0 if index == 1 else slow_pole - at
