@@ -61,6 +61,9 @@ class PathModel:
         self._works = lru_cache(maxsize=20_000)(self._relay_works)
         self._held = lru_cache(maxsize=20_000)(self._held_moments)
         self._first_steps = lru_cache(maxsize=None)(self._first_step_times)
+        self._direct = lru_cache(maxsize=600)(self._direct_kernels)
+        self._ideal = lru_cache(maxsize=8192)(self._ideal_reached)
+        self._relayed = lru_cache(maxsize=4096)(self._relay_kernel)
         self._kernels = lru_cache(maxsize=64)(self._kernel_table)
         self._reached = lru_cache(maxsize=8192)(self._reached_table)
 
@@ -210,7 +213,8 @@ class PathModel:
         """
         path = self.prefill[pool]
         keys = tuple(states)
-        caps = np.array([self._network_cap(pool, s[0], threshold_index) for s in keys])
+        lane_caps = {s[0]: self._network_cap(pool, s[0], threshold_index) for s in keys}
+        caps = np.array([lane_caps[s[0]] for s in keys])
         memory = path.memory_loads_per_s(engines, np.array([self._held(pool, s) for s in keys]))
         loads = np.zeros((len(engines), len(keys)))
         for row, count in enumerate(engines):
@@ -252,15 +256,63 @@ class PathModel:
     def _kernel(
         self, pool: int, key: StateKey, period: int, threshold_index: int, limit: Limit
     ) -> FloatArray:
-        states = self.lane_states(*key)
-        if states is None:
+        if self.lane_states(*key) is None:
             return np.zeros(self.grid.size)
-        steps = self._first_steps(key[0])
-        token_s = self._token_s(key[0]) if limit.metric == "e2e" else 0.0
+        kernel = self._direct(pool, key, period, limit)[threshold_index]
+        if self.problem.lanes[key[0]].local:
+            return kernel
+        return kernel + self._relayed(pool, key[0], threshold_index, limit)
+
+    def _direct_kernels(
+        self, pool: int, key: StateKey, period: int, limit: Limit
+    ) -> FloatArray:
+        states = self.lane_states(*key)
+        assert states is not None
+        first_s, _ = self._first_steps(key[0])
         local = self.problem.lanes[key[0]].local
-        return self.prefill[pool].kernel(
-            states[period], threshold_index, local, limit, steps, token_s
+        return self.prefill[pool].direct_kernels(
+            states[period], local, limit, first_s, self._token_s(key[0])
         )
+
+    def _relay_kernel(
+        self, pool: int, lane: int, threshold_index: int, limit: Limit
+    ) -> FloatArray:
+        _, first_s = self._first_steps(lane)
+        return self.prefill[pool].relay_kernel(
+            threshold_index, limit, first_s, self._token_s(lane)
+        )
+
+    def ideal_capacities(self, pool: int, engines: Sequence[int], slot_wait: float) -> FloatArray:
+        """Loads above those of any lane state and threshold [requests/s], shape (engines,).
+
+        Transfers take no time, first steps as long as the shortest of any lane, and the period
+        of the day with the least load counts: what is left is prefill and its waiting.
+        """
+        path = self.prefill[pool]
+        use = np.full(len(engines), UTILIZATIONS[-1])
+        if self.problem.period_weights.size == 1 and self.latency_limits:
+            for limit in self.latency_limits:
+                reached = np.stack([self._ideal(pool, n, limit) for n in engines], axis=1)
+                use = np.minimum(use, largest_root(reached - self.required(limit, slot_wait)))
+        rate = path.engine_rate_per_s / self.problem.peak_multiplier
+        return np.asarray(use * np.asarray(engines, dtype=np.float64) * rate)
+
+    def _ideal_reached(self, pool: int, engines: int, limit: Limit) -> FloatArray:
+        """Attainment by utilization if transfers took no time, shape (utilizations,)."""
+        path = self.prefill[pool]
+        firsts = [0.0]
+        if self.problem.serving.first_token_from == "decode":
+            firsts = [
+                min(self._first_steps(lane)) if self._relays(lane) else self._first_steps(lane)[0]
+                for lane, option in enumerate(self.problem.lanes)
+                if option.source == path.pool.site
+            ]
+        kernel = path.idle_kernel(limit, min(firsts, default=0.0))
+        return np.asarray(path.wait_table(engines) @ kernel)
+
+    def _relays(self, lane: int) -> bool:
+        option = self.problem.lanes[lane]
+        return not option.local and bool(self.problem.pool_indices(option.source, "relay"))
 
     def _reached_table(
         self,

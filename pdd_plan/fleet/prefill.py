@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def limit_grid(problem: Problem) -> TimeGrid:
     return TimeGrid(step_s, int(np.ceil(largest / step_s)) + 2)
 
 
-@dataclass
+@dataclass(eq=False)
 class PrefillPath:
     """Waiting-time tables of one prefill pool option, and path attainment on them.
 
@@ -79,6 +79,7 @@ class PrefillPath:
             )
         return self._tables[servers]
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - a path lives as long as its problem
     def rdma_inflation(self, threshold_index: int) -> tuple[float, float]:
         """Factor on RDMA times and cap on the pool's utilization, from use of the engine's NIC.
 
@@ -97,70 +98,96 @@ class PrefillPath:
             return 1.0 / (1.0 - use), 1.0
         return 1.0 / (1.0 - RDMA_UTILIZATION_LIMIT), RDMA_UTILIZATION_LIMIT / use
 
-    def kernel(
+    def direct_kernels(
         self,
         state: LaneState,
-        threshold_index: int,
         local: bool,
         limit: Limit,
-        first_step_s: tuple[float, float],
+        first_step_s: float,
         token_s: float = 0.0,
     ) -> FloatArray:
-        """Weights k with attainment = P(wait <= t) . k, shape (grid.size,).
+        """Part of the kernels that comes from requests going straight to main decode.
+
+        The *kernel* of a limit is the vector k with attainment = P(wait <= t) . k.
 
         Parameters
         ----------
         state : LaneState
             Transfer times.
-        threshold_index : int
-            Requests from this threshold on go through the relay, unless the lane is local.
+        local : bool
+            The lane has no relay, so every request goes straight.
         limit : Limit
             Time limit on TTFT or end to end.
-        first_step_s : (float, float)
-            First step at main decode and at the relay [s].
+        first_step_s : float
+            From joining the batch of main decode to the first token [s].
         token_s : float
             Seconds a token after the first; counts only for an end-to-end limit.
-        """
-        positions, weights = self._slack(
-            state, threshold_index, local, limit, first_step_s, token_s
-        )
-        inside = positions >= 0.0
-        at = np.minimum(positions[inside] / self.grid.step_s, self.grid.size - 1.000001)
-        low = at.astype(np.int64)
-        up = at - low
-        mass = weights[inside]
-        size = self.grid.size
-        return np.asarray(
-            np.bincount(low, mass * (1.0 - up), size) + np.bincount(low + 1, mass * up, size)
-        )
 
-    def _slack(
-        self,
-        state: LaneState,
-        threshold_index: int,
-        local: bool,
-        limit: Limit,
-        first_step_s: tuple[float, float],
-        token_s: float,
-    ) -> tuple[FloatArray, FloatArray]:
-        problem = self.problem
-        service = self.pool.service_s
-        rest = (problem.atoms.output_tokens - 1.0) * token_s if limit.metric == "e2e" else 0.0
-        slack = limit.limit_s - self.pool.host_s - service - rest
-        if problem.serving.first_token_from == "prefill":
-            return slack, problem.atoms.weight
-        relayed = np.zeros(service.size, bool) if local else problem.relayed(threshold_index)
-        direct = ~relayed
-        travel = visible_transfer_s(problem, state.values_s[direct], service[direct])
-        straight = slack[direct, None] - travel - first_step_s[0]
-        mass = problem.atoms.weight[direct, None] * state.point_weights
-        inflation, _ = self.rdma_inflation(threshold_index)
-        moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
-        relay = slack[relayed] - moved - first_step_s[1]
-        return (
-            np.concatenate([straight.ravel(), relay]),
-            np.concatenate([mass.ravel(), problem.atoms.weight[relayed]]),
+        Returns
+        -------
+        ndarray, shape (thresholds, grid.size)
+        """
+        problem, count = self.problem, self.problem.thresholds.size
+        slack = self._slack(limit, token_s)[:, None]
+        if problem.serving.first_token_from == "decode":
+            travel = visible_transfer_s(problem, state.values_s, self.pool.service_s)
+            slack = slack - travel - first_step_s
+        mass = problem.atoms.weight[:, None] * (
+            state.point_weights if slack.shape[1] > 1 else np.ones(1)
         )
+        level = np.full_like(problem.relay_from, count) if local else problem.relay_from
+        by_level = self._spread(slack, mass, level, count + 1)
+        above = np.cumsum(by_level[::-1], axis=0)[::-1]  # levels from t on
+        return above[1:]
+
+    def relay_kernel(
+        self, threshold_index: int, limit: Limit, first_step_s: float, token_s: float = 0.0
+    ) -> FloatArray:
+        """Part of the kernel that comes from relayed requests, shape (grid.size,).
+
+        Parameters
+        ----------
+        first_step_s : float
+            From joining the batch of the relay to the first token [s].
+        """
+        problem = self.problem
+        relayed = problem.relayed(threshold_index)
+        slack = self._slack(limit, token_s)[relayed]
+        if problem.serving.first_token_from == "decode":
+            inflation, _ = self.rdma_inflation(threshold_index)
+            moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
+            slack = slack - moved - first_step_s
+        mass = problem.atoms.weight[relayed]
+        return self._spread(slack, mass, np.zeros(slack.size, dtype=np.int64), 1)[0]
+
+    def idle_kernel(self, limit: Limit, first_step_s: float, token_s: float = 0.0) -> FloatArray:
+        """Kernel if no transfer took any time: attainment is nowhere above it."""
+        slack = self._slack(limit, token_s) - first_step_s
+        mass = self.problem.atoms.weight
+        return self._spread(slack, mass, np.zeros(slack.size, dtype=np.int64), 1)[0]
+
+    def _slack(self, limit: Limit, token_s: float) -> FloatArray:
+        """Time left for waiting and transfer, shape (atoms,)."""
+        rest = 0.0
+        if limit.metric == "e2e":
+            rest = (self.problem.atoms.output_tokens - 1.0) * token_s
+        return limit.limit_s - self.pool.host_s - self.pool.service_s - rest
+
+    def _spread(
+        self, slack_s: FloatArray, mass: FloatArray, level: np.ndarray, levels: int
+    ) -> FloatArray:
+        """Put masses at their slack on the grid, linearly, one row a level."""
+        size = self.grid.size
+        at = np.minimum(slack_s / self.grid.step_s, size - 1.000001)
+        inside = at >= 0.0
+        row = np.broadcast_to(level.reshape(-1, *[1] * (at.ndim - 1)) * size, at.shape)[inside]
+        at, mass = at[inside], np.broadcast_to(mass, inside.shape)[inside]
+        low = at.astype(np.int64)
+        upper = mass * (at - low)
+        index = row + low
+        total = np.bincount(index, mass - upper, levels * size)
+        total[1:] += np.bincount(index, upper, levels * size)[:-1]
+        return np.asarray(total.reshape(levels, size))
 
     def memory_loads_per_s(self, engines: Sequence[int], held: FloatArray) -> FloatArray:
         """Largest loads whose KV cache in flight fits the engines' memory [requests/s].

@@ -8,10 +8,7 @@ from functools import reduce
 import numpy as np
 
 from pdd_plan.fleet.problem import FloatArray, Problem, Role
-from pdd_plan.optimizer.tables import LaneStates, NodeTables, PoolCapacity
-
-MIX_LIMIT = 200_000
-"""Mixes of two pools compared at once; above that a weaker bound is used."""
+from pdd_plan.optimizer.tables import NodeTables, PoolCapacity
 
 SLACK = 1e-7
 """Relative slack of capacity sums, as in the check."""
@@ -22,19 +19,19 @@ class Cover:
 
     Parameters
     ----------
-    pools : sequence of PoolCapacity
-        Staircases; the cost of a count is the count times the engine's price.
-    problem : Problem
-        For the prices.
+    staircases : sequence of (price, capacity)
+        Price of an engine, and capacity with 0, 1, ... engines.
     """
 
-    def __init__(self, pools: Sequence[PoolCapacity], problem: Problem) -> None:
-        points = [
-            (p.best, problem.pools[p.pool].usd_per_engine_hour * np.arange(p.best.size))
-            for p in pools
-        ]
+    def __init__(self, staircases: Sequence[tuple[float, FloatArray]]) -> None:
+        points = [(stairs, price * np.arange(stairs.size)) for price, stairs in staircases]
         start = (np.zeros(1), np.zeros(1))
         self.capacity, self.cost = reduce(_add, points, start)
+
+    @classmethod
+    def of_pools(cls, pools: Sequence[PoolCapacity], problem: Problem) -> Cover:
+        """Cover by whole pools at their best capacity."""
+        return cls([(problem.pools[p.pool].usd_per_engine_hour, p.best) for p in pools])
 
     def __call__(self, needed: FloatArray | float) -> FloatArray:
         """Least cost of each amount of work; infinite where it cannot be carried."""
@@ -65,38 +62,6 @@ def _add(
     return capacity[keep][::-1], cost[keep][::-1]
 
 
-def prefill_cost_by_state(
-    tables: NodeTables, pools: Sequence[PoolCapacity], states: LaneStates
-) -> FloatArray:
-    """Least prefill cost if the whole demand meets each state of a lane, shape (states,).
-
-    Exact for one or two pools, a lower bound for more.
-    """
-    problem = tables.problem
-    demand = problem.arrival_rate_per_s
-    prices = [problem.pools[p.pool].usd_per_engine_hour for p in pools]
-    needed = demand * (1.0 - SLACK)
-    if not pools:
-        return np.full(states.size, np.inf)
-    if len(pools) == 1:
-        return _cheapest_count(pools[0].by_state[states.lane], needed, prices[0])
-    first, second = (pools[0].by_state[states.lane], pools[1].by_state[states.lane])
-    if len(pools) > 2 or first.shape[0] * states.size > MIX_LIMIT:
-        return Cover(pools, problem)(np.full(states.size, demand))
-    best = np.full(states.size, np.inf)
-    for count in range(first.shape[0]):
-        rest = needed - first[count]
-        missing = (second < rest).sum(axis=0)  # rising in the count, so this is the count needed
-        cost = count * prices[0] + missing * prices[1]
-        best = np.minimum(best, np.where(missing < second.shape[0], cost, np.inf))
-    return best
-
-
-def _cheapest_count(by_state: FloatArray, needed: float, price: float) -> FloatArray:
-    count = (by_state < needed).sum(axis=0)
-    return np.where(count < by_state.shape[0], count * price, np.inf)
-
-
 def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
     """Lower bound on the cost of a node from covers, without a solver [currency/h].
 
@@ -105,7 +70,7 @@ def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
     tables : NodeTables
         The node.
     quick : bool
-        Ask of prefill only that it be stable, so that no waiting times are needed.
+        Let transfers take no time for prefill, so that no lane state needs a table.
 
     Notes
     -----
@@ -146,51 +111,79 @@ def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
 def _cover(tables: NodeTables, site: str, role: Role) -> Cover:
     pools = tables.slot_capacities
     here = [pools[i] for i in tables.problem.pool_indices(site, role) if i in pools]
-    return Cover(here, tables.problem)
+    return Cover.of_pools(here, tables.problem)
 
 
 def _prefill_pools(tables: NodeTables, site: str, quick: bool) -> list[PoolCapacity]:
     indices = tables.problem.pool_indices(site, "prefill")
     if quick:
-        return [tables.stable_prefill(i) for i in indices]
+        return [tables.ideal_prefill(i) for i in indices]
     return [tables.capacities[i] for i in indices if i in tables.capacities]
 
 
 def _prefill_cover(tables: NodeTables, site: str, quick: bool) -> Cover:
-    return Cover(_prefill_pools(tables, site, quick), tables.problem)
+    return Cover.of_pools(_prefill_pools(tables, site, quick), tables.problem)
 
 
 def _bound_of_pairs(tables: NodeTables, quick: bool) -> float:
-    """Bound for one prefill site and one or two lanes: the least over states or pairs of them."""
-    problem = tables.problem
-    site = problem.lanes[tables.lanes[0].lane].source
+    """Bound for one prefill site and one or two lanes: the least over states or pairs of them.
+
+    Exact but for stock shared by roles. Prefill is first costed at its best capacity, and
+    exactly only for combinations that may still be the cheapest.
+    """
+    site = tables.problem.lanes[tables.lanes[0].lane].source
     pools = _prefill_pools(tables, site, quick)
-    demand = problem.arrival_rate_per_s
+    demand = tables.problem.arrival_rate_per_s
+    cheapest = float(Cover.of_pools(pools, tables.problem)(demand))
+    costs, combinations = _combinations(tables, site)
+    order = np.argsort(costs, kind="stable")
+    if quick:
+        return float(costs[order[0]]) + cheapest if order.size else float("inf")
+    best = float("inf")
+    for position in order:
+        cost = float(costs[position])
+        if cost + cheapest >= best:
+            break
+        best = min(best, cost + _prefill_cost(tables, pools, combinations[position]))
+    return best
+
+
+def _combinations(
+    tables: NodeTables, site: str
+) -> tuple[FloatArray, list[tuple[tuple[int, int], ...]]]:
+    """Cost of all but prefill, and the (lane, state) pairs, of every way to carry the demand."""
+    problem = tables.problem
     relay = _cover(tables, site, "relay")
+    costs: list[FloatArray] = []
+    combinations: list[tuple[tuple[int, int], ...]] = []
     parts = []
     for states in tables.lanes:
         decode = _cover(tables, problem.lanes[states.lane].target, "decode")
         cost = states.usd_per_hour + decode(states.decode_work_per_s)
-        if quick:
-            prefill = Cover(pools, problem)(np.full(states.size, demand))
-        else:
-            prefill = prefill_cost_by_state(tables, pools, states)
-        parts.append((states, cost, prefill))
-    best = np.inf
-    for states, cost, prefill in parts:
-        whole = states.steps == problem.load_steps
-        if whole.any():
-            total = cost + prefill + relay(states.relay_erlang)
-            best = min(best, float(total[whole].min()))
+        parts.append((states, cost))
+        whole = np.flatnonzero(states.steps == problem.load_steps)
+        costs.append(cost[whole] + relay(states.relay_erlang[whole]))
+        combinations += [((states.lane, int(k)),) for k in whole]
     if len(parts) == 2:
-        (a, cost_a, prefill_a), (b, cost_b, prefill_b) = parts
+        (a, cost_a), (b, cost_b) = parts
         rows, columns = np.nonzero(np.add.outer(a.steps, b.steps) == problem.load_steps)
-        if rows.size:
-            total = (
-                cost_a[rows]
-                + cost_b[columns]
-                + np.maximum(prefill_a[rows], prefill_b[columns])
-                + relay(a.relay_erlang[rows] + b.relay_erlang[columns])
-            )
-            best = min(best, float(total.min()))
-    return best
+        relayed = relay(a.relay_erlang[rows] + b.relay_erlang[columns])
+        costs.append(cost_a[rows] + cost_b[columns] + relayed)
+        combinations += [
+            ((a.lane, int(k)), (b.lane, int(m))) for k, m in zip(rows, columns, strict=True)
+        ]
+    return np.concatenate(costs), combinations
+
+
+def _prefill_cost(
+    tables: NodeTables, pools: Sequence[PoolCapacity], states: tuple[tuple[int, int], ...]
+) -> float:
+    """Least prefill cost of the whole demand while lanes are in given states."""
+    staircases = [
+        (
+            tables.problem.pools[p.pool].usd_per_engine_hour,
+            np.min([p.by_state[lane][:, k] for lane, k in states], axis=0),
+        )
+        for p in pools
+    ]
+    return float(Cover(staircases)(tables.problem.arrival_rate_per_s))

@@ -150,14 +150,20 @@ class NodeTables:
                     out[index] = capacity
         return out
 
-    def stable_prefill(self, index: int) -> PoolCapacity:
-        """Capacity of a prefill option if it only had to be stable: above any real one."""
+    def ideal_prefill(self, index: int) -> PoolCapacity:
+        """Capacity of a prefill option if transfers took no time: above any real one."""
         pool = self.problem.pools[index]
-        path = self.model.prefill[index]
-        rate = path.engine_rate_per_s / self.problem.peak_multiplier
         demand = self.problem.arrival_rate_per_s
-        most = min(pool.max_engines, int(np.ceil(demand / rate)))
-        return PoolCapacity(index, np.minimum(rate * np.arange(most + 1), demand), {})
+        rate = self.model.prefill[index].engine_rate_per_s / self.problem.peak_multiplier
+        first, loads = 1, [np.zeros(1)]
+        while first <= pool.max_engines and loads[-1][-1] < demand:
+            ahead = int(np.ceil(demand / rate)) if first == 1 else 4
+            span = range(first, min(pool.max_engines, first + ahead) + 1)
+            loads.append(self.model.ideal_capacities(index, list(span), self.slot_wait))
+            first = span[-1] + 1
+        best = np.minimum(np.maximum.accumulate(np.concatenate(loads)), demand)
+        enough = int(np.searchsorted(best, demand * (1.0 - 1e-12)))
+        return PoolCapacity(index, best[: enough + 1], {})
 
     def _slots(self, index: int) -> PoolCapacity | None:
         pool = self.problem.pools[index]
