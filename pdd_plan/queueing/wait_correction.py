@@ -14,7 +14,7 @@ other servers go on with short requests while a long one runs.
 The two free numbers, and what is still missing after that, come from M/H2/c with the same three
 moments, solved exactly: the family is written down for its two phases, `long_probability` follows
 from its exact mean, and the quotient of its exact quantiles to those of the family is carried over
-to the real service distribution. Above 64 servers the corrections are those of 64 servers at the
+to the real service distribution. Above 32 servers the corrections are those of 32 servers at the
 utilization where (1 - u) sqrt(c) is the same, the scaling of many-server queues [2]_.
 
 References
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 # utilizations at which the exact queue is solved; between them the corrections are interpolated
 _NODES = np.array([0.05, 0.2, 0.35, 0.5, 0.62, 0.72, 0.8, 0.86, 0.91, 0.95, 0.98])
 # levels x = -ln P(W > t | W > 0) at which waits are compared
-LARGEST_EXACT = 64
+LARGEST_EXACT = 32
 LEVELS = np.concatenate((np.geomspace(0.004, 1.0, 29), np.linspace(1.2, 14.0, 33)))
 
 
