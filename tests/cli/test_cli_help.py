@@ -14,6 +14,7 @@ COMMANDS = [
     ["optimize"],
     ["evaluate"],
     ["compare"],
+    ["simulate"],
     ["trace"],
     ["report"],
     ["init"],

@@ -1,0 +1,170 @@
+"""A plan's predictions against a discrete-event simulation of the same fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pdd_plan.errors import InputError, Issue
+from pdd_plan.fleet.build import build_problem
+from pdd_plan.fleet.evaluate import Evaluation, evaluate
+from pdd_plan.fleet.laws import Law
+from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.problem import Problem
+from pdd_plan.scenario import Scenario
+from pdd_plan.simulation import SimulationOptions, simulate
+from pdd_plan.simulation.measures import Estimate, SimulationResult, Summary
+from pdd_plan.studies.given import candidate_of_plan
+
+PERCENTILES = (50.0, 90.0, 95.0, 99.0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure, predicted and simulated.
+
+    Attributes
+    ----------
+    what : str
+        Such as ``TTFT P90``.
+    unit : str
+        ``s`` or ``1``.
+    predicted : float
+        By the analytic model.
+    simulated, half_width : float
+        Mean over replications, and the half-width of its confidence interval.
+    limit : float or None
+        Service level of that figure.
+    """
+
+    what: str
+    unit: str
+    predicted: float
+    simulated: float
+    half_width: float
+    limit: float | None = None
+
+    @property
+    def difference(self) -> float:
+        """Predicted over simulated, less 1."""
+        return self.predicted / self.simulated - 1.0 if self.simulated else 0.0
+
+    @property
+    def missed(self) -> bool:
+        """Whether the simulation misses the limit by more than its confidence interval."""
+        return self.limit is not None and self.simulated - self.half_width > self.limit
+
+
+@dataclass(frozen=True)
+class SimulationReport:
+    """Predictions of a plan beside what its simulation measured.
+
+    Attributes
+    ----------
+    rows : tuple of Comparison
+        Latencies, uses and shares.
+    result : SimulationResult
+        Everything measured.
+    """
+
+    rows: tuple[Comparison, ...]
+    result: SimulationResult
+
+    @property
+    def missed(self) -> tuple[Comparison, ...]:
+        """Rows whose limit the simulation misses."""
+        return tuple(row for row in self.rows if row.missed)
+
+
+def simulate_plan(
+    scenario: Scenario,
+    plan: Plan,
+    options: SimulationOptions,
+    progress: Callable[[float], None] | None = None,
+) -> SimulationReport:
+    """Simulate the fleet of a plan under a scenario, and predict it afresh.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As loaded.
+    plan : Plan
+        Fleet: its pools, links, lanes and threshold.
+    options : SimulationOptions
+        Length, replications, seed.
+    progress : callable, optional
+        Told the share done.
+
+    Returns
+    -------
+    SimulationReport
+
+    Raises
+    ------
+    InputError
+        If the plan does not fit the scenario, is overloaded, or numba is not installed.
+    UnstableQueueError
+        If the fleet cannot carry the load.
+    """
+    built = build_problem(scenario)
+    problem, candidate = candidate_of_plan(scenario, built, plan)
+    evaluation = evaluate(problem, candidate)
+    try:
+        result = simulate(problem, candidate, options, progress=progress)
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        raise InputError(
+            Issue("simulation needs numba, which is not installed", help="pip install numba")
+        ) from error
+    return SimulationReport(_rows(problem, evaluation, result), result)
+
+
+def _rows(
+    problem: Problem, predicted: Evaluation, measured: SimulationResult
+) -> tuple[Comparison, ...]:
+    limits = {(one.metric, one.percentile): one.limit_s for one in problem.limits}
+    routes = measured.ttft_by_route_s
+    metrics: list[tuple[str, str, Law | None, Summary | None]] = [
+        ("TTFT", "ttft", predicted.ttft, measured.ttft_s),
+        ("TTFT direct", "", predicted.ttft_direct, routes.get("direct")),
+        ("TTFT relay", "", predicted.ttft_relay, routes.get("relay")),
+        ("TPOT", "tpot", predicted.tpot, measured.tpot_s),
+        ("end to end", "e2e", predicted.e2e, measured.e2e_s),
+    ]
+    rows = []
+    for name, key, law, summary in metrics:
+        if law is None or summary is None or summary.count == 0:
+            continue
+        chosen = PERCENTILES if name == "TTFT" else (50.0, 90.0)
+        if name == "TPOT":
+            chosen = (0.0, 90.0)
+        for percentile in chosen:
+            value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
+            label = f"{name} {'mean' if percentile == 0.0 else f'P{percentile:g}'}"
+            limit = limits.get((key, percentile))  # type: ignore[call-overload]
+            rows.append(_row(label, "s", value, summary.percentile(percentile), limit))
+    rows.append(
+        _row(
+            "relayed requests",
+            "1",
+            predicted.relay_request_fraction,
+            measured.relay_request_fraction,
+        )
+    )
+    for index, state in predicted.pools.items():
+        use = measured.uses.get(problem.pools[index].label)
+        if use is not None:
+            label = f"use of {problem.pools[index].label}"
+            rows.append(_row(label, "1", state.utilization, use.utilization))
+    for lane, share in zip(problem.lanes, predicted.lane_utilization, strict=True):
+        use = measured.uses.get(lane.label)
+        if use is not None and share > 0.0:
+            rows.append(_row(f"use of line {lane.label}", "1", share, use.utilization))
+    return tuple(rows)
+
+
+def _row(
+    what: str, unit: str, predicted: float, measured: Estimate, limit: float | None = None
+) -> Comparison:
+    return Comparison(what, unit, predicted, measured.mean, measured.half_width, limit)
