@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from pdd_plan.scenario.places import Role
 from pdd_plan.scenario.quantity import (
@@ -16,6 +16,7 @@ from pdd_plan.scenario.quantity import (
     PositiveTokens,
     Quantity,
     Section,
+    once,
     problem,
 )
 
@@ -183,10 +184,10 @@ class EngineSpec(Section):
     chip: str = Field(
         min_length=1, description="Chip, as named under `sites.<site>.chips`.", examples=["h200"]
     )
-    roles: frozenset[Role] | None = Field(
+    roles: Annotated[frozenset[Role] | None, BeforeValidator(once)] = Field(
         default=None, strict=False, min_length=1, description="Roles it may take; none: every role."
     )
-    sites: frozenset[str] | None = Field(
+    sites: Annotated[frozenset[str] | None, BeforeValidator(once)] = Field(
         default=None,
         strict=False,
         min_length=1,

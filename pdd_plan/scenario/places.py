@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from pdd_plan.scenario.quantity import (
     AlsoWritten,
@@ -18,6 +18,7 @@ from pdd_plan.scenario.quantity import (
     PositiveShare,
     Quantity,
     Section,
+    once,
     problem,
 )
 
@@ -108,7 +109,7 @@ class Rdma(Section):
 class Site(Section):
     """A data center."""
 
-    roles: frozenset[Role] = Field(
+    roles: Annotated[frozenset[Role], BeforeValidator(once)] = Field(
         strict=False,
         min_length=1,
         description="What its engines may do: `prefill`, `relay` (decode while the KV cache is "

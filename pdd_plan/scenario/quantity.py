@@ -162,6 +162,15 @@ class AlsoWritten:
         return {"anyOf": [*items, *forms]}
 
 
+def once(value: Any) -> Any:
+    """Refuse a list that names something twice; to be used before it becomes a set."""
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            if item in value[:i]:
+                raise problem(f"{show_value(item)} is there twice", "name it once", str(i))
+    return value
+
+
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Seconds = Annotated[float, Quantity("time", "s", ge=0, le=1e5)]
 PositiveSeconds = Annotated[float, Quantity("time", "s", gt=0, le=1e5)]

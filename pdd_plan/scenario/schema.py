@@ -30,7 +30,12 @@ def _kind(value: Any) -> str:
 class Scenario(Section):
     """A planning question: traffic, service levels, sites, chips, lines and prices."""
 
-    schema_version: Literal[1] = Field(description="Version of this format.", examples=[1])
+    schema_version: int = Field(
+        ge=SCHEMA_VERSION,
+        le=SCHEMA_VERSION,
+        description="Version of this format.",
+        examples=[SCHEMA_VERSION],
+    )
     name: str = Field(
         min_length=1, max_length=200, description="Name for reports.", examples=["agent-fleet"]
     )

@@ -226,7 +226,8 @@ def _syntax_issue(error: yaml.YAMLError, text: str, file: str) -> Issue:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line = mark.line + 1 if mark is not None else 0
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    lines = text.splitlines()
+    lines = text.rstrip().splitlines()
+    line = min(line, max(len(lines), 1))
     written = lines[line - 1] if 0 < line <= len(lines) else ""
     if re.match(r" *\t", written):
         message, mend = "a tab indents this line", "indent with spaces"
