@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pdd_plan.simulation.measures import Estimate, SimulationResult, StationUse, Summary
     from pdd_plan.simulation.run import simulate
     from pdd_plan.simulation.stream import RequestStream, RequestTypes
-    from pdd_plan.simulation.trace import simulate_trace, trace_stream
+    from pdd_plan.simulation.trace import replay_stream, simulate_trace, trace_stream
 
 __all__ = [
     "Estimate",
@@ -27,6 +27,7 @@ __all__ = [
     "SimulationResult",
     "StationUse",
     "Summary",
+    "replay_stream",
     "simulate",
     "simulate_trace",
     "trace_stream",
@@ -35,6 +36,7 @@ __all__ = [
 _HOMES = {
     "simulate": "run",
     "simulate_trace": "trace",
+    "replay_stream": "trace",
     "trace_stream": "trace",
     "RequestStream": "stream",
     "RequestTypes": "stream",

@@ -1,8 +1,7 @@
 """Relay and decode engines: token by token, as a fluid over a pool or step by step an engine.
 
 Fluid: all active requests of a pool are given tokens at the common rate ``1 / t(N / engines)``.
-Step by step: each engine runs a step with its own batch; requests join at the next step, so the
-wait for it comes by itself and the pool's steps to the first token are not used.
+Step by step: each engine runs a step with its own batch; requests join at the next step.
 """
 
 from __future__ import annotations
@@ -38,15 +37,27 @@ def start_tokens(
     """
     stage = STAGE_FIRST if first and tokens > 1.0 else STAGE_WHOLE
     settle(world.stations, i, now_s)
+    if first:
+        world.requests[r].lag_s = first_token_lag_s(world, i)
     if world.control[0].stepwise:
         world.stations[i].active += 1
         world.requests[r].joined_virtual = 0.0
         join_batch(world, i, node, tokens, stage, now_s)
         return
-    lag = world.stations[i].first_steps - 1.0 if first else 0.0
-    world.requests[r].joined_virtual = world.stations[i].virtual + lag
-    work = lag + (1.0 if stage == STAGE_FIRST else tokens)
+    world.requests[r].joined_virtual = world.stations[i].virtual
+    work = 1.0 if stage == STAGE_FIRST else tokens
     join(world.stations, i, world.nodes, node, work, stage, world.steps)
+
+
+@jit
+def first_token_lag_s(world: World, i: int) -> float:
+    """Time by which the client sees all tokens later than the station makes them [s].
+
+    Of the steps to the first token one is the step that makes it; step by step, half a step more
+    is the wait for the next step to begin, which comes by itself.
+    """
+    own = 1.5 if world.control[0].stepwise else 1.0
+    return float(max(world.stations[i].first_steps - own, 0.0) * token_time_s(world, i))
 
 
 @jit
@@ -68,7 +79,7 @@ def tokens_made(world: World, i: int, r: int, now_s: float) -> float:
         return float(world.requests[r].joined_virtual)
     settle(world.stations, i, now_s)
     given = world.stations[i].virtual - world.requests[r].joined_virtual
-    return float(max(int(given + 1e-9), 0))
+    return float(int(given + 1e-9))
 
 
 @jit

@@ -76,8 +76,8 @@ def observe(
     times = _times(plant, rows)
     times["pool"] = pool[measured.start : measured.stop]
     host_s = np.array([option.host_s for option in plant.problem.pools])[times["pool"]]
-    times["ttft_s"] += host_s
-    times["e2e_s"] += host_s
+    times["ttft_s"] += host_s + rows["lag_s"]
+    times["e2e_s"] += host_s + rows["lag_s"]
     return Observation(times, _uses(plant, begin, end), end.time_s - begin.time_s)
 
 

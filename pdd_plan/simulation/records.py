@@ -43,6 +43,7 @@ REQUEST = np.dtype(
         ("finish_s", "f8"),
         ("gap_s", "f8"),
         ("relay_tokens", "f8"),
+        ("lag_s", "f8"),  # from a token at the engine to the client
         # in between
         ("engine", "i8"),
         ("next_main", "i8"),
@@ -91,7 +92,7 @@ STATION = np.dtype(
         ("steps_at", "i8"),  # offset into the table of step times
         ("steps", "i8"),
         ("limit", "i8"),  # connections or slots
-        ("first_steps", "f8"),  # steps to the first token
+        ("first_steps", "f8"),  # steps from joining to the first token at the client
         ("extend_fixed_s", "f8"),
         ("extend_per_token_s", "f8"),
         # shared service

@@ -87,6 +87,59 @@ def trace_stream(
     return RequestStream(arrival_s, np.arange(len(trace)), types)
 
 
+def replay_stream(
+    problem: Problem, candidate: Candidate, exact: Problem, arrival_s: FloatArray
+) -> RequestStream:
+    """Turn a trace into requests by way of a problem that was built with each of them as an atom.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the candidate decides about.
+    candidate : Candidate
+        Gives the threshold.
+    exact : Problem
+        The same scenario with the requests of the trace as atoms, in order of arrival; its pass
+        times and sizes are used. Its pools are found by their labels.
+    arrival_s : ndarray, shape (requests,)
+        Ascending [s].
+
+    Returns
+    -------
+    RequestStream
+
+    Raises
+    ------
+    ValueError
+        If the atoms are not as many as the arrivals, or a prefill pool has no counterpart.
+    """
+    if arrival_s.size != len(exact.atoms):
+        raise ValueError(f"{arrival_s.size} arrivals but {len(exact.atoms)} requests")
+    by_label = {pool.label: pool for pool in exact.pools if pool.role == "prefill"}
+    service_s = {}
+    for index, pool in enumerate(problem.pools):
+        if pool.role == "prefill" and candidate.engines[index] > 0:
+            if pool.label not in by_label:
+                raise ValueError(f"no pass times of single requests for {pool.label}")
+            service_s[index] = by_label[pool.label].service_s
+    atoms = exact.atoms
+    routed_by = {
+        "hit_rate": atoms.hit_fraction,
+        "uncached_tokens": atoms.uncached_tokens,
+        "transfer_bytes": exact.transfer_bytes,
+    }[problem.routing_by]
+    threshold = float(problem.thresholds[candidate.threshold_index])
+    types = RequestTypes(
+        service_s=service_s,
+        kv_bytes=exact.kv_bytes,
+        transfer_bytes=exact.transfer_bytes,
+        output_tokens=atoms.output_tokens,
+        relayed=is_relayed(routed_by, problem.routing_by, threshold),  # type: ignore[arg-type]
+    )
+    first_s = float(arrival_s[0])
+    return RequestStream(arrival_s - first_s, np.arange(arrival_s.size), types)
+
+
 def simulate_trace(
     problem: Problem,
     candidate: Candidate,
