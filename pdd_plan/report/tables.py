@@ -291,3 +291,32 @@ def assumptions_table(plan: Plan, labels: Labels) -> Table:
         for item in plan.assumptions
     )
     return Table(names, rows)
+
+
+def assumptions_brief(plan: Plan, labels: Labels) -> Table:
+    """Return the assumptions with those of one parent, source and confidence in one row."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for item in plan.assumptions:
+        parent, _, name = item.path.rpartition(".")
+        shared = sum(
+            other.path.rpartition(".")[0] == parent
+            and (other.source, other.confidence) == (item.source, item.confidence)
+            for other in plan.assumptions
+        )
+        value = f"{plain_value(item.value)} {item.unit}".strip()
+        path = parent if shared > 1 else item.path
+        text = f"{name} {value}" if shared > 1 else value
+        key = (path, item.source, item.confidence or "")
+        groups.setdefault(key, []).append(text)
+    rows = tuple(
+        row(
+            clean(path),
+            clean(", ".join(values)),
+            clean(source),
+            Text(
+                labels.word(confidence) if confidence else "", "bad" if confidence == "low" else ""
+            ),
+        )
+        for (path, source, confidence), values in groups.items()
+    )
+    return Table(columns(labels, ("path", "value", "source", "confidence"), ()), rows)

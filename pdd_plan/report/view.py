@@ -59,7 +59,8 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
         _section("certificate", labels, facts.certificate_facts(plan, labels)),
         _rejected_brief(plan, labels),
         _section("rejected", labels, tables.rejected_table(plan, labels), detail=True),
-        _section("assumptions", labels, tables.assumptions_table(plan, labels)),
+        _assumptions_brief(plan, labels),
+        _section("assumptions", labels, tables.assumptions_table(plan, labels), detail=True),
         _section("reproduce", labels, facts.footer_facts(plan, labels)),
     ]
     return View(
@@ -120,6 +121,13 @@ def _rejected_brief(plan: Plan, labels: Labels) -> Section | None:
     said = labels.say("rejected", count=digits.number(len(plan.rejected_shapes), 0))
     block = Sentences((Sentence("", said),))
     return Section("rejected_brief", labels.word("rejected"), (block,), brief=True)
+
+
+def _assumptions_brief(plan: Plan, labels: Labels) -> Section | None:
+    if not plan.assumptions:
+        return None
+    block = tables.trimmed(tables.assumptions_brief(plan, labels))
+    return Section("assumptions_brief", labels.word("assumptions"), (block,), brief=True)
 
 
 def _amount(value: float, failure: Failure) -> str:
