@@ -17,7 +17,7 @@ NAME_PATTERN = r"^\w[\w -]{0,63}$"
 class Section(BaseModel):
     """Base of all parts of a scenario: strict, frozen, no unknown keys."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
 
 def problem(message: str, help: str, key: str = "") -> PydanticCustomError:  # noqa: A002
