@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.workload.atoms import Atoms
 from pdd_plan.workload.columns import (
+    WHOLE_PROMPTS,
     check_at_least,
     check_cached,
     csv_columns,
@@ -36,10 +39,13 @@ class AtomsTable:
         The request types.
     provenance : tuple of str
         Comment lines of the file, without ``#``.
+    notes : tuple of str
+        What was put right while reading.
     """
 
     atoms: Atoms
     provenance: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def read_atoms_csv(path: str | Path) -> AtomsTable:
@@ -83,15 +89,13 @@ def read_atoms_csv(path: str | Path) -> AtomsTable:
             Issue("no row has a positive weight", file=str(path), help="add rows with weight > 0")
         )
     comments = [line.lstrip() for line in text.splitlines() if line.lstrip().startswith("#")]
+    names = ("cached_prefill_tokens", "cached_decode_tokens")
+    whole = int(np.count_nonzero(column[names[0]] > length - 1))
+    prefill, decode = (np.minimum(column[name], length - 1) for name in names)
     return AtomsTable(
-        Atoms.from_columns(
-            length,
-            column["cached_prefill_tokens"],
-            column["output_tokens"],
-            weight,
-            column["cached_decode_tokens"],
-        ),
+        Atoms.from_columns(length, prefill, column["output_tokens"], weight, decode),
         tuple(line.lstrip("# ").rstrip() for line in comments),
+        (WHOLE_PROMPTS.format(whole),) if whole else (),
     )
 
 

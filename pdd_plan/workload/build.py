@@ -97,11 +97,10 @@ def _from_trace(scenario: Scenario) -> Workload:
         trace_rate = None
     rate = section.rate_per_s or trace_rate
     if rate is None and scenario.objective != "goodput":
-        reason = "session starts are not published" if trace.session is not None else "no span"
         raise _problem(
             scenario,
             "workload.trace",
-            f"the trace has no arrival rate of its own ({reason})",
+            f"the trace {spec.path} has no arrival rate of its own: all requests arrive at once",
             "add a rate to the workload, such as rate: 10 req/s",
         )
     if rate is not None:
@@ -135,11 +134,7 @@ def _from_trace(scenario: Scenario) -> Workload:
         warnings.append(f"only {len(trace)} requests: high percentiles rest on few of them")
     requests = _at_decode(requests, section.decode_hit_fraction)
     atoms = compress(requests, section.max_atoms)
-    error = compression_error(requests, atoms).worst_mean
-    if error > MEAN_TOLERANCE:
-        warnings.append(
-            f"{len(atoms)} atoms miss a work term of the trace by {error:.1%}: raise max_atoms"
-        )
+    warnings.extend(_compression_warning(requests, atoms))
     scv, scv_source = _burstiness(scenario, trace)
     summary = summarize(
         requests,
@@ -162,20 +157,19 @@ def _from_table(scenario: Scenario) -> Workload:
     section = scenario.workload
     spec = section.trace
     assert spec is not None
-    if spec.hit_rate is not None:
-        raise _problem(
-            scenario,
-            "workload.trace.hit_rate",
-            f"the atoms table {spec.path} has cached prefixes of its own",
-            "remove hit_rate",
-        )
     table = read_atoms_csv(_resolve(scenario, spec.path))
     atoms = _at_decode(table.atoms, section.decode_hit_fraction)
     provenance = (f"atoms table {spec.path}", *table.provenance)
-    return _given(scenario, atoms, f"atoms table {spec.path}", provenance)
+    return _given(scenario, atoms, f"atoms table {spec.path}", provenance, table.notes)
 
 
-def _given(scenario: Scenario, full: Atoms, source: str, provenance: tuple[str, ...]) -> Workload:
+def _given(
+    scenario: Scenario,
+    full: Atoms,
+    source: str,
+    provenance: tuple[str, ...],
+    warnings: tuple[str, ...] = (),
+) -> Workload:
     """Return the workload of request types that come without arrivals."""
     section = scenario.workload
     rate = section.rate_per_s
@@ -197,8 +191,16 @@ def _given(scenario: Scenario, full: Atoms, source: str, provenance: tuple[str, 
         arrival_scv_source=scv_source,
         compressed_atoms=len(atoms),
         provenance=provenance,
+        warnings=(*warnings, *_compression_warning(full, atoms)),
     )
     return Workload(atoms, rate or 0.0, scv, summary, source)
+
+
+def _compression_warning(full: Atoms, atoms: Atoms) -> tuple[str, ...]:
+    error = compression_error(full, atoms).worst_mean
+    if error <= MEAN_TOLERANCE:
+        return ()
+    return (f"{len(atoms)} atoms miss a work term of the traffic by {error:.1%}: raise max_atoms",)
 
 
 def _at_decode(atoms: Atoms, fraction: float) -> Atoms:

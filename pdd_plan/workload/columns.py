@@ -16,6 +16,8 @@ from pdd_plan.workload.files import RowProblems
 
 FloatArray = NDArray[np.float64]
 
+WHOLE_PROMPTS = "{} prompts were cached whole: their last token is computed all the same"
+
 
 def json_rows(text: str, problems: RowProblems) -> list[tuple[int, dict[str, Any]]]:
     """Return (line, object) of every line that holds a JSON object, noting the others.

@@ -82,17 +82,24 @@ def compress(requests: Atoms, max_atoms: int = 1000) -> Atoms:
     groups = _grow(
         _features(columns, weight), weight, _bands(columns, weight, max_atoms), max_atoms
     )
-    label = np.empty(weight.size, dtype=np.intp)
-    for k, members in enumerate(groups):
-        label[members] = k
-    mass = np.bincount(label, weights=weight)
-    means = [np.bincount(label, weights=weight * column) / mass for column in columns]
-    length, prefill, decode, output = means
-    # Rounding in a mean of equal values may step over a bound by one unit in the last place.
-    prefill, decode = np.minimum(prefill, length), np.minimum(decode, length)
-    return Atoms.from_columns(
-        np.maximum(length, 1.0), prefill, np.maximum(output, 1.0), mass, decode
+    order = np.concatenate(groups)
+    starts = np.cumsum([0, *(members.size for members in groups[:-1])])
+    mass = np.add.reduceat(weight[order], starts)
+    length, prefill, decode, output = (
+        _group_means(column[order], weight[order], mass, starts) for column in columns
     )
+    # A mean prefix may exceed a mean prompt by one unit in the last place, no more.
+    prefill, decode = np.minimum(prefill, length), np.minimum(decode, length)
+    return Atoms.from_columns(length, prefill, output, mass, decode)
+
+
+def _group_means(
+    values: FloatArray, weight: FloatArray, mass: FloatArray, starts: NDArray[np.intp]
+) -> FloatArray:
+    """Return weighted means of consecutive groups, exact where all values of one are equal."""
+    mean = np.add.reduceat(weight * values, starts) / mass
+    least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    return np.clip(mean, least, most)
 
 
 def compression_error(requests: Atoms, atoms: Atoms) -> CompressionError:

@@ -176,7 +176,7 @@ def threshold_candidates(
     rank = values if by == "hit_rate" else -values
     order = np.argsort(rank, kind="stable")
     rank = rank[order]
-    fresh = np.concatenate(([True], np.diff(rank) > 2 * EQUAL * np.abs(rank[1:])))
+    fresh = np.concatenate(([True], np.diff(rank) > 4 * EQUAL * np.abs(rank[:-1])))
     starts = np.flatnonzero(fresh)
     carried = (atoms.weight * atoms.missing_tokens)[order]
     mass = atoms.weight[order] + carried / max(float(carried.sum()), 1e-300)
@@ -184,11 +184,15 @@ def threshold_candidates(
     # Cut k relays the first k + 1 groups; its thresholds lie in (last[k], first[k]].
     last, first = rank[np.append(starts[1:], rank.size) - 1][:-1], rank[starts][1:]
     picks = _picks(relayed_share, max(max_thresholds - 2, 0))
-    inner = [-_simplest(-float(first[high]), -float(last[low])) for low, high in picks]
-    if by != "hit_rate":
-        inner = [-level for level in inner]
-    chosen = [level for level in dict.fromkeys(inner) if level not in ends]
-    return np.array(ends[:1] + chosen + ends[1:])
+    inner = []
+    for low, high in picks:
+        # Keep clear of the relayed neighbor, which rounding would else count as direct.
+        beyond = float(last[low]) + 2 * EQUAL * abs(float(last[low]))
+        level = -_simplest(-float(first[high]), -beyond)
+        if abs(level) in ends:
+            level = (beyond + float(first[low])) / 2
+        inner.append(abs(level))
+    return np.array(ends[:1] + inner + ends[1:])
 
 
 def _picks(relayed_share: FloatArray, wanted: int) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from pdd_plan.workload.arrivals import (
 )
 from pdd_plan.workload.blocks import blocks_from_lists, blocks_from_runs, reorder_blocks
 from pdd_plan.workload.columns import (
+    WHOLE_PROMPTS,
     check_at_least,
     check_cached,
     check_names,
@@ -280,11 +281,9 @@ def _plain(cells: dict[str, list[Any]], lines: Sequence[int], problems: RowProbl
     problems.check()
     seconds, order, notes = in_time_order(arrival, "arrival_s")
     if cached is not None:
-        full = int(np.count_nonzero(cached >= length))
+        full = int(np.count_nonzero(cached > length - 1))
         if full:
-            notes += (
-                f"{full} prompts were cached whole: their last token is computed all the same",
-            )
+            notes += (WHOLE_PROMPTS.format(full),)
         cached = np.minimum(cached, length - 1)[order]
     session = column.get("session")
     return RawTrace(
