@@ -144,12 +144,23 @@ def _share(
 ) -> list[Violation]:
     """Share work out over pools in proportion to capacity; report it where it does not fit."""
     total = sum(capacities.values())
-    for pool, capacity in capacities.items():
-        if total > 0.0:
-            loads[pool] = needed * capacity / total
+    for pool, share in _shares(model, candidate, capacities).items():
+        loads[pool] = needed * share
     if needed > total * (1.0 + TOLERANCE):
         return [Violation(kind, site, needed, total)]
     return []
+
+
+def _shares(
+    model: PathModel, candidate: Candidate, capacities: dict[int, float]
+) -> dict[int, float]:
+    """Shares of work in proportion to capacity, or to chips where a limit leaves no capacity."""
+    weights = capacities
+    if sum(capacities.values()) <= 0.0:
+        options = model.problem.pools
+        weights = {i: candidate.engines[i] * options[i].chips_per_engine for i in capacities}
+    total = sum(weights.values())
+    return {pool: weight / total for pool, weight in weights.items()} if total else {}
 
 
 def _check_prefill(
@@ -200,8 +211,7 @@ def _check_decode(
         if candidate.engines[pool]
     }
     out = _share(model, candidate, "decode", site, needed, capacities, loads)
-    total = sum(capacities.values())
     flow = sum(f for _, _, f in keys)
-    for pool, capacity in capacities.items():
-        loads[pool] = flow * capacity / total if total > 0.0 else 0.0
+    for pool, share in _shares(model, candidate, capacities).items():
+        loads[pool] = flow * share
     return out

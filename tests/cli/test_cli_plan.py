@@ -134,7 +134,7 @@ def test_compare_formats_agree(run, here):  # noqa: ARG001
     plans = [Plan.model_validate_json(json.dumps(p["plan"])) for p in data["alternatives"]]
     Path("out").mkdir()
     assert run(*arguments, "-o", "out").exit_code == 0
-    with Path("out/alternatives.csv").open(newline="") as stream:
+    with Path("out/comparison.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     for plan, row in zip(plans, rows, strict=True):
         assert plan.cost is not None
