@@ -153,8 +153,9 @@ def _parse_text(text: str, dimension: str, unit: str, currency: str) -> float:
         raise QuantityError(_no_number(text, wanted), _help(dimension, unit, currency))
     number, written = match[1], _normal(match[2])
     if not written:
-        bare = f"{number} without quotes"
-        mend = bare if unit == "1" else f'"{number} {unit}", or {bare} for {unit}'
+        plain = f"{float(number):.15g}"
+        bare = f"{plain} without quotes"
+        mend = bare if unit == "1" else f'"{plain} {unit}", or {bare} for {unit}'
         raise QuantityError(
             f"{show_value(text)} is text without a unit; {wanted.title} is wanted", f"write {mend}"
         )

@@ -56,11 +56,10 @@ def _check_model(parts: Parts) -> Iterator[Fault]:
         for issue in error.issues:
             path = f"model.{issue.path}" if issue.path and not issue.file else "model"
             where = f"{issue.file}:{issue.line}: " if issue.file and issue.line else ""
-            yield (
-                path,
-                f"{path}: {where}{issue.message}",
-                issue.help or "see pdd-plan profiles list",
-            )
+            mend = issue.help or "check the numbers of the model"
+            if isinstance(parts.model, str) and names_file(parts.model) and not issue.help:
+                mend = _near_file(parts.folder / parts.model)
+            yield path, f"{path}: {where}{issue.message}", mend
 
 
 def _check_workload(parts: Parts) -> Iterator[Fault]:
@@ -171,7 +170,10 @@ def _check_chips(parts: Parts) -> Iterator[Fault]:
         except InputError as error:
             for issue in error.issues:
                 place = f"{issue.file}:{issue.line}: " if issue.line else ""
-                yield where, f"{where}: {place}{issue.message}", _chip_help(issue.help)
+                named_file = offer.profile or offer.relative_to or ""
+                missing = names_file(named_file) and not (parts.folder / named_file).is_file()
+                mend = _near_file(parts.folder / named_file) if missing else _chip_help(issue.help)
+                yield where, f"{where}: {place}{issue.message}", mend
             continue
         limited = parts.sites.get(site)
         watts = profile.tdp_w if offer.power_w is None else offer.power_w

@@ -53,18 +53,17 @@ def _fault(item: Mapping[str, Any], data: Any, root: type[Section]) -> Fault:
     if kind.startswith("union_tag"):
         return _no_kind(path, value, root)
     words, mend = _describe(kind, value, context)
+    where = dotted(path) or "the scenario"
     if item["loc"] and item["loc"][-1] == "[key]":
         return dotted(path), f"the name {path[-1]} {words}", mend
     if kind == "literal_error" and path == ("engines",):
         mend = "write engines: auto, or a list of shapes such as [{chip: h200, chips: 8}]"
     field = field_at(root, path)
-    if not mend and field is not None and field.examples:
+    if field is not None and field.examples and (not mend or kind in _FORMS):
         mend = f"write for example {path[-1]}: {field.examples[0]}"
-    return (
-        dotted(path),
-        f"{dotted(path)} = {show_value(value)} {words}",
-        mend or "see the reference",
-    )
+    if value is None:
+        return dotted(path), f"{where} is empty", mend or _FORMS.get(kind, "") or "remove the key"
+    return dotted(path), f"{where} = {show_value(value)} {words}", mend or "see pdd-plan schema"
 
 
 def _locate(
@@ -104,10 +103,11 @@ def _odd_keys(path: Sequence[PathPart], parent: Any, root: type[Section]) -> lis
 def _unknown_key(path: Sequence[PathPart], parent: Any, root: type[Section]) -> Fault:
     key = str(path[-1])
     known = keys_at(root, path[:-1], parent)
-    free = [k for k in known if not (isinstance(parent, dict) and k in parent)]
-    near = nearest(key, free)
+    near = nearest(key, known)
     where = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
     mend = f"did you mean {near}?" if near else f"known keys are {', '.join(known)}"
+    if near and isinstance(parent, dict) and near in parent:
+        mend = f"{near} is there already; remove {key}, or use one of {', '.join(known)}"
     return dotted(path), f"unknown key {key}{where}", mend
 
 
@@ -126,10 +126,17 @@ def _no_kind(path: Sequence[PathPart], value: Any, root: type[Section]) -> Fault
 
 def _describe(kind: str, value: Any, context: Mapping[str, Any]) -> tuple[str, str]:
     """Return the words that follow ``path = value``, and the help."""
-    if value is None and kind.endswith(("_type", "_attributes_type")):
-        return "has no content", ""
     describe = _WORDS.get(kind)
-    return describe(value, context) if describe else (f"is not allowed ({kind})", "")
+    words, mend = describe(value, context) if describe else (f"is not allowed ({kind})", "")
+    return words, mend or _FORMS.get(kind, "")
+
+
+_FORMS = {
+    "tuple_type": "write a list: [a, b], or lines that begin with -",
+    "frozen_set_type": "write a list: [a, b], or lines that begin with -",
+    "model_type": "write a mapping: {key: value}, or indented lines key: value",
+    "dict_type": "write a mapping: {key: value}, or indented lines key: value",
+}
 
 
 def _literal(value: Any, context: Mapping[str, Any]) -> tuple[str, str]:
@@ -142,7 +149,9 @@ def _literal(value: Any, context: Mapping[str, Any]) -> tuple[str, str]:
 def _whole(value: Any, _: Mapping[str, Any]) -> tuple[str, str]:
     try:
         number = float(str(value).split()[0])
-        return "is not a whole number", f"write {round(number)}"
+        quoted = isinstance(value, str) and number == round(number)
+        words = "is text, not a whole number" if quoted else "is not a whole number"
+        return words, f"write {round(number)}" + (" without quotes" if quoted else "")
     except (ValueError, IndexError, OverflowError):
         return "is not a whole number", ""
 

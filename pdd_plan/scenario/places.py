@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -155,25 +156,24 @@ class Bandwidth(Section):
         if low < high and self.step_bytes_per_s is None:
             raise problem(
                 f": sizes from {_gbps(low)} to {_gbps(high)} need a step",
-                f"add step: {_gbps((high - low) / 10)}",
+                f"add step: {_gbps(_round_step(high - low, (high - low) / 10))}",
                 "",
             )
         if low == high or self.step_bytes_per_s is None:
             return self
         steps = (high - low) / self.step_bytes_per_s
         if abs(steps - round(steps)) > 1e-6 or steps < 0.5:
-            count = max(round(steps), 1)
             raise problem(
                 f" = {_gbps(self.step_bytes_per_s)} does not divide the way from "
                 f"{_gbps(low)} to {_gbps(high)}",
-                f"use step: {_gbps((high - low) / count)}",
+                f"use step: {_gbps(_round_step(high - low, self.step_bytes_per_s))}",
                 "step",
             )
         if steps > MAX_LEVELS:
             raise problem(
                 f" = {_gbps(self.step_bytes_per_s)} makes {round(steps) + 1} sizes; "
                 f"at most {MAX_LEVELS} are allowed",
-                f"use step: {_gbps((high - low) / 20)}",
+                f"use step: {_gbps(_round_step(high - low, (high - low) / 20))}",
                 "step",
             )
         return self
@@ -185,6 +185,13 @@ class Bandwidth(Section):
             return (low,)
         steps = round((high - low) / self.step_bytes_per_s)
         return tuple(low + (high - low) * i / steps for i in range(steps + 1))
+
+
+def _round_step(span: float, wanted: float) -> float:
+    """Return the step nearest to the wanted one that divides the span and has few digits."""
+    steps = [span / count for count in range(1, MAX_LEVELS)]
+    short = [s for s in steps if abs(float(f"{s / 125e6:.2g}") / (s / 125e6) - 1) < 1e-9]
+    return min(short or steps[:1], key=lambda step: abs(math.log(step / wanted)))
 
 
 def _gbps(bytes_per_s: float) -> str:

@@ -92,6 +92,9 @@ class Quantity:
 
     def validate(self, value: Any, info: core_schema.ValidationInfo) -> float:
         """Read a value and check its bounds; the context may hold the ``currency``."""
+        if value is None:
+            title = DIMENSIONS[self.dimension].title
+            raise problem(f" is empty; {title} is wanted", f"write for example {self.example()}")
         currency = (info.context or {}).get("currency", "USD")
         unit = self.unit.replace("USD", currency)
         try:
@@ -122,11 +125,13 @@ class Quantity:
     def _mend(self, number: float, unit: str) -> str:
         if self.dimension == "fraction" and 2 <= number <= 100:
             return f"write {number / 100:g}, or {number:g} % with the sign"
-        example = DIMENSIONS[self.dimension].example
-        if self.unit != "1" and not example.endswith(self.unit):
-            example = f"10 {self.unit}"
-        text = f"allowed is {self.bounds()}, for example {example}"
+        text = f"allowed is {self.bounds()}, for example {self.example()}"
         return text.replace(self.unit, unit)
+
+    def example(self) -> str:
+        """Return a value with a unit, for help texts."""
+        example = DIMENSIONS[self.dimension].example
+        return example if self.unit == "1" or example.endswith(self.unit) else f"10 {self.unit}"
 
     def bounds(self) -> str:
         """Return the bounds as text, such as ``> 0 and ≤ 100 Gbps``; empty without any."""

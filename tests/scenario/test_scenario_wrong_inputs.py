@@ -58,7 +58,7 @@ CASES = [
     Wrong("unknown precision key", "kv_cache", "kv_cash", "kv_cash", "precision.kv_cash",
           "kv_cash", "kv_cache"),
     Wrong("unknown workload key", "rate: 12", "rat: 1\n  rate: 12", "rat: 1", "workload.rat",
-          "rat", "known keys"),
+          "rat", "rate is there already"),
     Wrong("unknown mixture key", "output_tokens: 500", "output_tokens: 500\n    share_of: 1",
           "share_of", "workload.mixture.share_of", "share_of", "share"),
     Wrong("unknown distribution key", "sigma: 1.0,", "sigma: 1.0, mu: 9,", "mu: 9",
@@ -66,13 +66,13 @@ CASES = [
     Wrong("unknown slo key", "tpot_p90", "tpot_p91", "tpot_p91", "slo.tpot_p91", "tpot_p91",
           "tpot_p9"),
     Wrong("unknown site key", "    roles: [decode]", "    role: x\n    roles: [decode]", "role: x",
-          "sites.shanghai.role", "role", "known keys are roles"),
+          "sites.shanghai.role", "role", "roles is there already"),
     Wrong("unknown chip key", "available: 256", "available: 256\n        prise: 1", "prise",
-          "sites.shanghai.chips.h20.prise", "prise", "did you mean"),
+          "sites.shanghai.chips.h20.prise", "prise", "price is there already"),
     Wrong("unknown link key", "rtt: 28 ms", "rtt: 28 ms\n    latency: 1 ms", "latency",
           "links.0.latency", "latency", "rtt"),
     Wrong("unknown bandwidth key", "step: 10 Gbps", "step: 10 Gbps, stop: 3", "stop",
-          "links.0.bandwidth.stop", "stop", "known keys"),
+          "links.0.bandwidth.stop", "stop", "step is there already"),
     Wrong("unknown serving key", "links:", "serving: {handof: auto}\nlinks:", "handof",
           "serving.handof", "handof", "handoff"),
     Wrong("unknown engine key", "data_parallel: 8", "data_paralel: 8", "data_paralel",
@@ -104,14 +104,15 @@ CASES = [
     Wrong("no distribution", "distribution: skew, ", "", "hit_rate:", "workload.mixture.hit_rate",
           "distribution", "skew"),
     Wrong("no content", "roles: [decode]", "roles:", "roles:\n", "sites.shanghai.roles",
-          "has no content", "roles: [prefill, relay]"),
+          "sites.shanghai.roles is empty", "roles: [prefill, relay]"),
     # Types
     Wrong("text for whole number", "available: 256", "available: many", "many",
           "sites.shanghai.chips.h20.available", '"many" is not a whole number', "128"),
     Wrong("fraction of a chip", "available: 256", "available: 25.5", "25.5",
           "sites.shanghai.chips.h20.available", "25.5 is not a whole number", "write 26"),
     Wrong("quoted whole number", "available: 256", 'available: "256"', '"256"',
-          "sites.shanghai.chips.h20.available", "256 is not a whole number", "write 256"),
+          "sites.shanghai.chips.h20.available", "256 is text, not a whole number",
+          "write 256 without quotes"),
     Wrong("number for text", "from: beijing", "from: 7", "from: 7", "links.0.from",
           "7 is not text", '"7"'),
     Wrong("text for list", "roles: [decode]", "roles: decode", "roles: decode",
@@ -119,14 +120,15 @@ CASES = [
     Wrong("list for mapping", "slo:\n  ttft_p90: 10 s\n  tpot_p90: 60 ms", "slo: [10 s]", "slo:",
           "slo", "a list is not a mapping", "ttft_p90"),
     Wrong("mapping for list", LINE, "  {from: beijing, to: shanghai}\n", "links:", "links",
-          "a mapping is not a list", ""),
+          "a mapping is not a list", "lines that begin with -"),
     Wrong("yes for true", "rtt: 28 ms", "rtt: 28 ms\n    owned: yes", "owned", "links.0.owned",
           '"yes" is not true or false', "write true"),
     Wrong("true for quantity", "rtt: 28 ms", "rtt: true", "rtt:", "links.0.rtt",
           "true is not a time", "ms"),
     Wrong("list for quantity", "rtt: 28 ms", "rtt: [28 ms]", "rtt:", "links.0.rtt",
           "a list is not a time", "ms"),
-    Wrong("empty quantity", "rtt: 28 ms", "rtt:", "rtt:", "links.0.rtt", "an empty value", "ms"),
+    Wrong("empty quantity", "rtt: 28 ms", "rtt:", "rtt:", "links.0.rtt",
+          "rtt is empty; a time is wanted", "10 ms"),
     Wrong("unknown word", "weights: fp8", "weights: fp9", "fp9", "precision.weights", '"fp9"',
           "fp8"),
     Wrong("unknown role", "roles: [decode]", "roles: [decod]", "decod]",
@@ -158,7 +160,7 @@ CASES = [
           "20K tokens is ambiguous", "20Ki tokens"),
     Wrong("comma in number", "28 ms", "1,028 ms", "1,028", "links.0.rtt", "separator", "ms"),
     Wrong("octal number", "28 ms", "028", "028", "links.0.rtt", "028 is text without a unit",
-          "ms"),
+          '"28 ms"'),
     Wrong("other currency", "1.9 USD/h", "1.9 CNY/h", "CNY", "sites.shanghai.chips.h20.price",
           "1.9 CNY/h is in CNY", "currency: CNY"),
     Wrong("currency name", "links:", "currency: dollar\nlinks:", "dollar", "currency",
@@ -227,7 +229,7 @@ CASES = [
     Wrong("step missing", ", step: 10 Gbps", "", "bandwidth:", "links.0.bandwidth",
           "need a step", "step: 9 Gbps"),
     Wrong("step does not divide", "step: 10 Gbps", "step: 7 Gbps", "step: 7",
-          "links.0.bandwidth.step", "7 Gbps does not divide", "use step: 6.92308 Gbps"),
+          "links.0.bandwidth.step", "7 Gbps does not divide", "use step: 7.5 Gbps"),
     Wrong("too many sizes", "step: 10 Gbps", "step: 1 Mbps", "1 Mbps", "links.0.bandwidth.step",
           "90001 sizes", "use step"),
     Wrong("hit rate range", "{distribution: skew, share: 75 %, at_least: 95 %, mean: 90 %}",
@@ -269,9 +271,9 @@ CASES = [
     Wrong("unknown model", "deepseek-v3", "deepsek-v3", "deepsek", "model", "deepsek-v3",
           "deepseek-v3"),
     Wrong("missing config", "deepseek-v3", "my/config.json", "my/config", "model", "config.json",
-          ""),
+          "scenario's folder"),
     Wrong("active above total", "active_params: 70 B", "active_params: 80 B", "active_params",
-          "model.active_params", "8e+10", "", NUMBERS),
+          "model.active_params", "8e+10", "numbers", NUMBERS),
     Wrong("model without heads", "  kv_heads: 8\n", "", "model:", "model", "kv_heads", "kv_heads",
           NUMBERS),
     Wrong("unknown chip", "h200:", "h20O:", "h20O", "sites.beijing.chips.h20O", "h20O",
@@ -282,7 +284,7 @@ CASES = [
           "x1: {relative_to: x1, prefill: 1, decode: 1, ", "x1",
           "sites.beijing.chips.x1.relative_to", "x1 > x1", "h100"),
     Wrong("missing profile", "available: 256", "available: 256\n        profile: chips/x.yaml",
-          "profile", "sites.shanghai.chips.h20.profile", "x.yaml", "profile"),
+          "profile", "sites.shanghai.chips.h20.profile", "x.yaml", "scenario's folder"),
     Wrong("line from nowhere", "from: beijing", "from: bejing", "bejing", "links.0.from",
           "bejing is not a site", "beijing"),
     Wrong("site without line", "sites:\n", "sites:\n"
@@ -399,6 +401,21 @@ def test_each_fault_has_place_value_and_mend(case: Wrong, tmp_path: Path) -> Non
     assert case.help in issue.help, shown
     if case.path:
         assert len(issues) == 1, shown
+
+
+@pytest.mark.parametrize(("wrong", "right"), [
+    ("{min: 10 Gbps, max: 100 Gbps, step: 7 Gbps}", "7.5 Gbps"),
+    ("{min: 10 Gbps, max: 100 Gbps}", "9 Gbps"),
+    ("{min: 10 Gbps, max: 100 Gbps, step: 1 Mbps}", "4.5 Gbps"),
+])  # fmt: skip
+def test_the_suggested_step_works(wrong: str, right: str, tmp_path: Path) -> None:
+    text = scenario_text()
+    size = "{min: 10 Gbps, max: 100 Gbps, step: 10 Gbps}"
+    file = tmp_path / "fleet.yaml"
+    file.write_text(text.replace(size, wrong))
+    assert issues_of(file)[0].help.endswith(f" step: {right}")
+    file.write_text(text.replace(size, size.replace("step: 10 Gbps", f"step: {right}")))
+    assert len(load_scenario(file).links[0].bandwidth.levels()) > 5
 
 
 def test_names_are_distinct_and_many() -> None:
