@@ -123,7 +123,9 @@ def simulate_plan(
 def _rows(
     problem: Problem, predicted: Evaluation, measured: SimulationResult
 ) -> tuple[Comparison, ...]:
-    limits = {(one.metric, one.percentile): one.limit_s for one in problem.limits}
+    limits: dict[tuple[str, float], float] = {
+        (one.metric, one.percentile): one.limit_s for one in problem.limits
+    }
     routes = measured.ttft_by_route_s
     metrics: list[tuple[str, str, Law | None, Summary | None]] = [
         ("TTFT", "ttft", predicted.ttft, measured.ttft_s),
@@ -142,7 +144,7 @@ def _rows(
         for percentile in chosen:
             value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
             label = f"{name} {'mean' if percentile == 0.0 else f'P{percentile:g}'}"
-            limit = limits.get((key, percentile))  # type: ignore[call-overload]
+            limit = limits.get((key, percentile))
             rows.append(_row(label, "s", value, summary.percentile(percentile), limit))
     rows.append(
         _row(
