@@ -10,15 +10,9 @@ import numpy as np
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.workload.atoms import Atoms
-from pdd_plan.workload.columns import (
-    WHOLE_PROMPTS,
-    check_at_least,
-    check_cached,
-    csv_columns,
-    note_rows,
-    to_numbers,
-)
+from pdd_plan.workload.columns import csv_columns, to_numbers
 from pdd_plan.workload.files import RowProblems, read_text
+from pdd_plan.workload.row_checks import WHOLE_PROMPTS, check_at_least, check_cached, note_rows
 
 ATOMS_COLUMNS = (
     "input_tokens",

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdd_plan.workload.columns import note_rows
 from pdd_plan.workload.files import RowProblems
 from pdd_plan.workload.requests import BlockRuns
+from pdd_plan.workload.row_checks import note_rows
 
 
 def blocks_from_lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,6 @@ from pdd_plan.errors import InputError, Issue
 from pdd_plan.workload.files import RowProblems
 
 FloatArray = NDArray[np.float64]
-
-WHOLE_PROMPTS = "{} prompts were cached whole: their last token is computed all the same"
 
 
 def json_rows(text: str, problems: RowProblems) -> list[tuple[int, dict[str, Any]]]:
@@ -175,82 +173,46 @@ def to_numbers(
     return values
 
 
-def note_rows(
-    bad: NDArray[np.bool_],
-    lines: Sequence[int],
-    problems: RowProblems,
-    message: Callable[[int], str],
-    path: str = "",
-    help: str = "",  # noqa: A002
-) -> None:
-    """Note every row that is marked bad.
+def json_table(
+    text: str, keys: Sequence[str], problems: RowProblems
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the objects that have all keys and their lines, noting those that lack one.
 
     Parameters
     ----------
-    bad : ndarray of bool, shape (n,)
-        Rows in question.
-    lines : sequence of int
-        Line of every row.
+    text : str
+        JSON lines.
+    keys : sequence of str
+        Keys wanted.
     problems : RowProblems
-        Where they are noted.
-    message : callable
-        Row index to message.
-    path, help : str
-        As in `pdd_plan.errors.Issue`.
+        Where bad lines are noted.
+
+    Returns
+    -------
+    rows : list of dict
+    lines : list of int
+
+    Raises
+    ------
+    InputError
+        If none of the first hundred rows has any of the keys.
     """
-    for index in np.flatnonzero(bad).tolist():
-        problems.add(lines[index], message(index), path, help)
-
-
-def check_at_least(
-    values: FloatArray, least: float, lines: Sequence[int], name: str, problems: RowProblems
-) -> None:
-    """Note every row whose value is below a bound.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        One value a row.
-    least : float
-        Smallest value allowed.
-    lines, name, problems
-        As in `to_numbers`.
-    """
-    note_rows(
-        values < least,
-        lines,
-        problems,
-        lambda i: f"{name} = {values[i]:g} is below {least:g}",
-        name,
-        f"{name} must be at least {least:g}",
-    )
-
-
-def check_cached(
-    cached: FloatArray,
-    length: FloatArray,
-    lines: Sequence[int],
-    name: str,
-    problems: RowProblems,
-) -> None:
-    """Note every row whose cached prefix is negative or longer than its prompt.
-
-    Parameters
-    ----------
-    cached, length : ndarray, shape (n,)
-        Cached prefix and prompt [tokens].
-    lines, name, problems
-        As in `to_numbers`.
-    """
-    check_at_least(cached, 0, lines, name, problems)
-    note_rows(
-        (cached > length) & (length >= 1),
-        lines,
-        problems,
-        lambda i: f"{name} = {cached[i]:g} exceeds input_tokens = {length[i]:g}",
-        name,
-        "a cached prefix is part of the prompt: at most input_tokens",
-    )
+    numbered = json_rows(text, problems)
+    if numbered and not any(key in row for key in keys for _, row in numbered[:100]):
+        check_names(numbered[0][1], keys, problems.file, numbered[0][0], "key")
+    rows, lines = [], []
+    for number, row in numbered:
+        lacking = [key for key in keys if key not in row]
+        if lacking:
+            try:
+                check_names(row, lacking, problems.file, number, "key")
+            except InputError as error:
+                for issue in error.issues:
+                    problems.add(number, issue.message, issue.path, issue.help)
+        else:
+            rows.append(row)
+            lines.append(number)
+    return rows, lines
 
 
 def _number(cell: Any) -> float:

@@ -19,8 +19,8 @@ from pdd_plan.workload.distributions import (
     TruncatedExponential,
     Uniform,
     complement,
-    quadrature,
 )
+from pdd_plan.workload.quadrature import quadrature
 
 FloatArray = NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdd_plan.workload.recency import IdSpace, Recency
 from pdd_plan.workload.requests import BlockRuns
 
 FloatArray = NDArray[np.float64]
@@ -96,70 +97,6 @@ class HitRatePoint:
     share_hit_95: float
 
 
-class _Recency:
-    """Fenwick tree over slots, in order of touch, of blocks whose latest touch is that slot."""
-
-    def __init__(self, slots: int) -> None:
-        self.size = slots
-        self.tree = [0] * (slots + 1)
-        self.total = 0
-
-    def add(self, slot: int, blocks: int) -> None:
-        tree, size, k = self.tree, self.size, slot + 1
-        self.total += blocks
-        while k <= size:
-            tree[k] += blocks
-            k += k & -k
-
-    def after(self, slot: int) -> int:
-        """Return the blocks whose latest touch came after the slot."""
-        tree, k, before = self.tree, slot + 1, 0
-        while k:
-            before += tree[k]
-            k &= k - 1
-        return self.total - before
-
-
-class _Space:
-    """Interval map of one id space: which slot last touched each id."""
-
-    def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.stops: list[int] = []
-        self.slots: list[int] = []
-
-    def touch(self, start: int, stop: int, slot: int, recency: _Recency) -> None:
-        """Give [start, stop) to the slot."""
-        starts, stops, slots = self.starts, self.stops, self.slots
-        low = bisect_right(starts, start) - 1
-        if low < 0 or stops[low] <= start:
-            low += 1
-        new = [(start, stop, slot)]
-        high = low
-        while high < len(starts) and starts[high] < stop:
-            old_start, old_stop, old_slot = starts[high], stops[high], slots[high]
-            recency.add(old_slot, max(old_start, start) - min(old_stop, stop))
-            if old_start < start:
-                new.insert(0, (old_start, start, old_slot))
-            if old_stop > stop:
-                new.append((stop, old_stop, old_slot))
-            high += 1
-        starts[low:high] = [piece[0] for piece in new]
-        stops[low:high] = [piece[1] for piece in new]
-        slots[low:high] = [piece[2] for piece in new]
-        recency.add(slot, stop - start)
-
-    def earlier_in_slot(self, index: int, first_id: int) -> int:
-        """Return the blocks of the interval's slot that lie before the interval."""
-        slot, blocks = self.slots[index], 0
-        index -= 1
-        while index >= 0 and self.starts[index] >= first_id:
-            if self.slots[index] == slot:
-                blocks += self.stops[index] - self.starts[index]
-            index -= 1
-        return blocks
-
-
 def reuse_profile(
     blocks: BlockRuns,
     arrival_s: ArrayLike | None = None,
@@ -189,8 +126,8 @@ def reuse_profile(
     offsets = blocks.offsets.tolist()
     first, count = blocks.first.tolist(), blocks.count.tolist()
     runs, requests = len(first), len(offsets) - 1
-    recency = _Recency(runs if depths else 0)
-    spaces: dict[int, _Space] = {}
+    recency = Recency(runs if depths else 0)
+    spaces: dict[int, IdSpace] = {}
     space_ids = [0] * requests if space is None else space.tolist()
     times = [0.0] * requests if arrival_s is None else np.asarray(arrival_s, float).tolist()
     slot_time: list[float] = [0.0] * runs
@@ -200,7 +137,7 @@ def reuse_profile(
     for request, now in enumerate(times):
         here = spaces.get(space_ids[request])
         if here is None:
-            here = spaces[space_ids[request]] = _Space()
+            here = spaces[space_ids[request]] = IdSpace()
         low, high = offsets[request], offsets[request + 1]
         needed, oldest = 0, 0.0
         starts, stops, slots = here.starts, here.stops, here.slots

@@ -9,8 +9,9 @@ import numpy as np
 from pdd_plan.workload.atoms import Atoms
 from pdd_plan.workload.blocks import reorder_blocks
 from pdd_plan.workload.compression import compress
-from pdd_plan.workload.distributions import Distribution, complement, quadrature
+from pdd_plan.workload.distributions import Distribution, complement
 from pdd_plan.workload.prefix_cache import ReuseProfile, reuse_profile
+from pdd_plan.workload.quadrature import quadrature
 from pdd_plan.workload.requests import RawTrace
 
 _HIT_BINS = 16

@@ -15,9 +15,8 @@ from pdd_plan.workload.distributions import (
     TruncatedExponential,
     Uniform,
     empirical,
-    probability_edges,
-    quadrature,
 )
+from pdd_plan.workload.quadrature import probability_edges, quadrature
 from pdd_plan.workload.statistics import weighted_quantile
 
 

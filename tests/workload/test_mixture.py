@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pdd_plan.errors import InputError
-from pdd_plan.workload.distributions import Constant, LogNormal, Uniform, quadrature
+from pdd_plan.workload.distributions import Constant, LogNormal, Uniform
 from pdd_plan.workload.mixture import (
     RequestType,
     hit_skew,
@@ -14,6 +14,7 @@ from pdd_plan.workload.mixture import (
     mixture_atoms,
     mixture_sample,
 )
+from pdd_plan.workload.quadrature import quadrature
 from pdd_plan.workload.statistics import share_at_least, weighted_quantile
 
 PUBLISHED = hit_skew(share=0.75, threshold=0.95, mean=0.9)
