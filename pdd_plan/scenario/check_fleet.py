@@ -1,4 +1,4 @@
-"""Checks of sites, lines and engine shapes against each other."""
+"""Checks of sites and lines against each other."""
 
 from __future__ import annotations
 
@@ -102,59 +102,3 @@ def _check_reach(parts: Parts) -> Iterator[Fault]:
                 f"sites.{name} decodes, but no line leads to it from a site that prefills",
                 f"add a line with to: {name}, or add prefill to its roles",
             )
-
-
-def check_engines(parts: Parts) -> Iterator[Fault]:
-    """Yield faults of engine shapes: chip, sites, roles, size."""
-    offered = list(dict.fromkeys(chip for _, chip in parts.offer_names))
-    for i, engine in parts.engines.items():
-        path = f"engines.{i}"
-        if offered and engine.chip not in offered:
-            near = nearest(engine.chip, offered)
-            yield (
-                f"{path}.chip",
-                f"{path}.chip = {engine.chip} is at no site",
-                f"did you mean {near}?" if near else f"chips are {', '.join(offered)}",
-            )
-            continue
-        for name in sorted(engine.sites or ()):
-            if name not in parts.site_names:
-                near = nearest(name, parts.site_names)
-                yield (
-                    f"{path}.sites",
-                    f"{path}.sites names {name}, which is not a site",
-                    f"did you mean {near}?" if near else f"sites are {', '.join(parts.site_names)}",
-                )
-            elif (name, engine.chip) not in parts.offer_names:
-                yield (
-                    f"{path}.sites",
-                    f"{path}.sites names {name}, which has no {engine.chip}",
-                    f"add {engine.chip} to sites.{name}.chips, or remove {name}",
-                )
-        yield from _check_engine_fits(parts, i)
-
-
-def _check_engine_fits(parts: Parts, i: int) -> Iterator[Fault]:
-    engine, path = parts.engines[i], f"engines.{i}"
-    offers = {
-        site: offer
-        for (site, chip), offer in parts.offers.items()
-        if chip == engine.chip and (engine.sites is None or site in engine.sites)
-    }
-    if not parts.complete or not offers:
-        return
-    most = max(offer.available for offer in offers.values())
-    if engine.chips > most:
-        yield (
-            f"{path}.chips",
-            f"{path}.chips = {engine.chips} is more than any site has of {engine.chip} ({most})",
-            f"use at most {most} chips, or raise available",
-        )
-    roles = {role for site in offers for role in parts.sites[site].roles}
-    if engine.roles is not None and not engine.roles & roles:
-        yield (
-            f"{path}.roles",
-            f"{path}.roles = {', '.join(sorted(engine.roles))}, but the sites with {engine.chip} "
-            f"have {', '.join(sorted(roles))}",
-            f"use roles: [{', '.join(sorted(roles))}]",
-        )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pdd_plan.catalog import ChipProfile, chip_names, load_chip, load_model, model_from_numbers
 from pdd_plan.errors import InputError
-from pdd_plan.scenario.check_fleet import check_engines, check_links, check_sites
+from pdd_plan.scenario.check_engines import check_engines
+from pdd_plan.scenario.check_fleet import check_links, check_sites
 from pdd_plan.scenario.files import names_file
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts

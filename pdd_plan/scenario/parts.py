@@ -42,6 +42,8 @@ class Parts:
         Valid ones by position.
     folder : Path
         Where relative paths start.
+    engine_count : int
+        Number of shapes, valid or not.
     complete : bool
         Whether every site and line is valid, so that what is missing can be judged.
     """
@@ -62,6 +64,7 @@ class Parts:
     priced_chips: list[str] = field(default_factory=list)
     objective: str = "cost_per_token"
     has_budget: bool = False
+    engine_count: int = 0
     folder: Path = Path()
     complete: bool = False
 
@@ -87,6 +90,7 @@ class Parts:
             priced_chips=list(scenario.prices),
             objective=scenario.objective,
             has_budget=scenario.budget_usd_per_hour is not None,
+            engine_count=len(engines),
             folder=folder,
             complete=True,
         )
@@ -139,6 +143,8 @@ class Parts:
                     parts.bare_offers.add((name, chip))
         parts.links = _valid(data.get("links"), lambda value: part(Link, value))
         parts.engines = _valid(data.get("engines"), lambda value: part(EngineSpec, value))
+        engines = data.get("engines")
+        parts.engine_count = len(engines) if isinstance(engines, list) else 0
         links = data.get("links", [])
         for i, link in enumerate(links if isinstance(links, list) else ()):
             ends = _mapping(link).get("from"), _mapping(link).get("to")

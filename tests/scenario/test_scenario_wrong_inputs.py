@@ -342,6 +342,12 @@ CASES = [
           "engines.0.chips", "256 is more than any site has of h200 (128)", "128", SHAPES),
     Wrong("engine in a role of no site", "  - chip: h200", "  - roles: [decode]\n    chip: h200",
           "roles: [decode]\n    chip: h200", "engines.0.roles", "decode", "prefill", SHAPES),
+    Wrong("engine twice", "data_parallel: 8", "data_parallel: 8\n  - {chip: h200, chips: 8, "
+          "data_parallel: 8, max_batch: 9}", "- {chip", "engines.1", "of engines.0", "names",
+          SHAPES),
+    Wrong("no engine for decode", "  - chip: h20\n", "  - chip: h20\n    roles: [relay, prefill]\n",
+          "engines:", "engines", "no shape for decode at shanghai", "h20 with the role decode",
+          SHAPES.replace("roles: [decode]", "roles: [decode, prefill]")),
     Wrong("power unknown", "    roles: [decode]\n    chips:\n      h20:",
           "    power: 100 kW\n    roles: [decode]\n    chips:\n      tpu-v6e:", "tpu-v6e",
           "sites.shanghai.chips.tpu-v6e", "power of tpu-v6e is not known", "power: 700 W"),
