@@ -221,7 +221,4 @@ class Optimizer(Section):
     time_limit_s: Annotated[float, Quantity("time", "s", gt=0, le=1e6)] = Field(
         default=60.0, alias="time_limit", description="Time after which the best plan is returned."
     )
-    gap: Annotated[float, Quantity("fraction", "1", ge=0, lt=1)] = Field(
-        default=1e-6, description="Relative gap at which a plan counts as optimal."
-    )
     solver: Literal["highs", "cbc"] = Field(default="highs", description="MILP solver.")

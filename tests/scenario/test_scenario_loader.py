@@ -240,8 +240,8 @@ def test_yaml_has_no_surprises() -> None:
 
 
 def test_exponent_is_a_number_in_a_scenario(tmp_path: Path) -> None:
-    scenario = load(tmp_path, scenario_text(tail="optimizer: {gap: 1e-3}\n"))
-    assert scenario.optimizer.gap == 0.001
+    scenario = load(tmp_path, scenario_text(tail="optimizer: {time_limit: 1e-3}\n"))
+    assert scenario.optimizer.time_limit_s == 0.001
 
 
 def test_loading_pulls_no_heavy_library() -> None:
