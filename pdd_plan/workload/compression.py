@@ -236,8 +236,8 @@ def _grow(
     def add(members: NDArray[np.intp]) -> None:
         if members.size > 1:
             w, x = weight[members], features[:, members]
-            centered = x - (x @ w / w.sum())[:, None]
-            loss = (centered**2) @ w
+            centered = x - (np.einsum("fm,m->f", x, w) / w.sum())[:, None]
+            loss = np.einsum("fm,fm,m->f", centered, centered, w)
             heapq.heappush(heap, (-float(loss.sum()), len(done), int(np.argmax(loss))))
         done.append(members)
 

@@ -76,7 +76,7 @@ def spread(values: ArrayLike, weight: ArrayLike) -> Spread:
     value = np.asarray(values, dtype=np.float64)
     share = np.asarray(weight, dtype=np.float64)
     p50, p90, p99 = weighted_quantile(value, share, (0.5, 0.9, 0.99)).tolist()
-    mean = float(np.dot(value, share) / share.sum())
+    mean = float(np.sum(value * share) / share.sum())
     return Spread(mean=mean, p50=p50, p90=p90, p99=p99, largest=float(value.max()))
 
 
