@@ -219,6 +219,9 @@ class SimulationResult:
         Share of the relayed requests that ended there.
     wait_probabilities : mapping of str to Estimate
         Share of requests that had to wait at all, by the keys of ``waits_s``.
+    recompute_s : Estimate
+        Time that main decode spends on recomputing KV cache, a request [s]; only where that
+        halts batches.
     throughput_requests_per_s, throughput_tokens_per_s : Estimate
         Of the measured requests over the span of their arrivals.
     requests, replications : int
@@ -246,6 +249,7 @@ class SimulationResult:
     relay_request_fraction: Estimate
     relay_token_fraction: Estimate
     ended_on_relay_fraction: Estimate
+    recompute_s: Estimate
     throughput_requests_per_s: Estimate
     throughput_tokens_per_s: Estimate
     requests: int

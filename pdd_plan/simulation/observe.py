@@ -11,6 +11,9 @@ from pdd_plan.fleet.problem import FloatArray
 from pdd_plan.simulation.plant import UNLIMITED, Plant, first_from_prefill
 from pdd_plan.simulation.records import LINK, Records, World
 
+TINY_S = 1e-300
+"""Stands for a span of no length, so that averages over it are 0."""
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -25,11 +28,14 @@ class Observation:
         Utilization, active, held, waiting and capacity by label.
     span_s : float
         From the first to the last measured arrival [s].
+    recomputing : float
+        Main decode engines that recompute KV cache, mean over the span.
     """
 
     times: dict[str, FloatArray]
     uses: dict[str, tuple[float, float, float, float, float]]
     span_s: float
+    recomputing: float
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,9 @@ def observe(
     host_s = np.array([option.host_s for option in plant.problem.pools])[times["pool"]]
     times["ttft_s"] += host_s + rows["lag_s"]
     times["e2e_s"] += host_s + rows["lag_s"]
-    return Observation(times, _uses(plant, begin, end), end.time_s - begin.time_s)
+    span_s = max(end.time_s - begin.time_s, TINY_S)
+    stalled = float((end.stations["stall"] - begin.stations["stall"]).sum()) / span_s
+    return Observation(times, _uses(plant, begin, end), end.time_s - begin.time_s, stalled)
 
 
 def _times(plant: Plant, rows: Records) -> dict[str, FloatArray]:
@@ -115,7 +123,7 @@ def _times(plant: Plant, rows: Records) -> dict[str, FloatArray]:
 def _uses(
     plant: Plant, begin: Snapshot, end: Snapshot
 ) -> dict[str, tuple[float, float, float, float, float]]:
-    span_s = max(end.time_s - begin.time_s, 1e-300)
+    span_s = max(end.time_s - begin.time_s, TINY_S)
     uses: dict[str, tuple[float, float, float, float, float]] = {}
 
     def mean(name: str, table: str, rows: Mapping[str, range] | range) -> float:

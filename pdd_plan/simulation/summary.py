@@ -84,6 +84,7 @@ def result_of(
             lambda run: _mean(run, "relay_tokens") / _mean(run, "output_tokens")
         ),
         ended_on_relay_fraction=estimate(_ended_on_relay),
+        recompute_s=estimate(_recompute_s),
         throughput_requests_per_s=estimate(lambda run: _rate(run, None)),
         throughput_tokens_per_s=estimate(lambda run: _rate(run, "output_tokens")),
         requests=measured,
@@ -174,6 +175,15 @@ def _rate(run: Run, name: str | None) -> float:
         amount += weight * total / count
         span_s += weight * seen.span_s / count
     return amount / span_s if span_s > 0.0 else float("nan")
+
+
+def _recompute_s(run: Run) -> float:
+    spent = requests = 0.0
+    for weight, seen, _ in run:
+        count = seen.times["ttft_s"].size
+        spent += weight * seen.recomputing * seen.span_s / count
+        requests += weight
+    return spent / requests
 
 
 def _uses(runs: Sequence[Run], level: float) -> dict[str, StationUse]:
