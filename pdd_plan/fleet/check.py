@@ -18,7 +18,8 @@ class Violation:
 
     Attributes
     ----------
-    kind : {"flow", "stock", "line", "prefill", "relay", "decode", "power", "redundancy"}
+    kind : {"flow", "stock", "line", "prefill", "relay", "decode", "power", "redundancy",
+        "handoff"}
         What is short.
     where : str
         Site, lane or site and chip.
@@ -186,6 +187,9 @@ def _check_relay(
     works = [model.relay_erlang(*key, candidate.threshold_index) for key in keys]
     if any(work is None for work in works):
         return [Violation("relay", site, float("inf"), 0.0)]
+    for key in keys:
+        if not model.handoff_ok(*key, candidate.threshold_index):
+            return [Violation("handoff", model.problem.lanes[key[0]].label, 0.0, 0.0)]
     needed = sum(work for work in works if work)
     capacities = {
         pool: model.relay_capacity_erlang(pool, candidate.engines[pool], candidate.slot_wait)

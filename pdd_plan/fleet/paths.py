@@ -167,7 +167,10 @@ class PathModel:
         return self.problem.limits_of("ttft") + self.problem.limits_of("e2e")
 
     def required(self, limit: Limit, slot_wait: float) -> float:
-        """Share of requests that must be in time if none waited for a slot."""
+        """Share of requests that must be in time if none waited for a slot.
+
+        For a mean: share of the limit that must be left for waits for a slot.
+        """
         stations = 1.0 if limit.metric == "ttft" else 2.0
         return limit.probability + stations * slot_wait
 
@@ -300,6 +303,9 @@ class PathModel:
     def _ideal_reached(self, pool: int, engines: int, limit: Limit) -> FloatArray:
         """Attainment by utilization if transfers took no time, shape (utilizations,)."""
         path = self.prefill[pool]
+        if limit.percentile == 0:
+            known = limit.limit_s - float(self.problem.atoms.weight @ path.slack_s(limit))
+            return np.asarray(1.0 - (path.mean_waits_s(engines) + known) / limit.limit_s)
         firsts = [0.0]
         if self.problem.serving.first_token_from == "decode":
             firsts = [
@@ -323,6 +329,8 @@ class PathModel:
         limit: Limit,
     ) -> FloatArray:
         """Attainment by utilization at the peak and lane state, shape (utilizations, states)."""
+        if limit.percentile == 0:
+            return self._mean_margin(pool, engines, states, threshold_index, limit)
         waits = self.prefill[pool].wait_table(engines)
         kernels = self._kernels(pool, states, threshold_index, limit)
         multipliers = self.problem.period_multipliers / self.problem.peak_multiplier
@@ -336,6 +344,59 @@ class PathModel:
                 here = np.stack([np.interp(at, UTILIZATIONS, c) for c in here.T], axis=1)
             total += weight * here
         return total
+
+    def _mean_margin(
+        self,
+        pool: int,
+        engines: int,
+        states: tuple[StateKey, ...],
+        threshold_index: int,
+        limit: Limit,
+    ) -> FloatArray:
+        """Share of a limit on a mean that is left over, shape (utilizations, states)."""
+        path = self.prefill[pool]
+        known = np.array([self._mean_known_s(pool, key, threshold_index, limit) for key in states])
+        waits = np.zeros(UTILIZATIONS.size)
+        multipliers = self.problem.period_multipliers / self.problem.peak_multiplier
+        table = path.mean_waits_s(engines)
+        for multiplier, weight in zip(multipliers, self.problem.period_weights, strict=True):
+            waits += weight * np.interp(UTILIZATIONS * multiplier, UTILIZATIONS, table)
+        return np.asarray(1.0 - (waits[:, None] + known) / limit.limit_s)
+
+    def _mean_known_s(self, pool: int, key: StateKey, threshold_index: int, limit: Limit) -> float:
+        states = self.lane_states(*key)
+        if states is None:
+            return float("inf")
+        lane = key[0]
+        local = self.problem.lanes[lane].local
+        by_period = [
+            self.prefill[pool].mean_known_s(
+                state, local, limit, threshold_index, self._first_steps(lane), self._token_s(lane)
+            )
+            for state in states
+        ]
+        return float(self.problem.period_weights @ np.array(by_period))
+
+    def handoff_ok(
+        self, lane: int, level: int, flow_per_s: float, threshold_index: int
+    ) -> bool:
+        """Whether the gap at the hand-off keeps its limits on a lane, at the peak."""
+        limits = self.problem.limits_of("handoff_gap")
+        weight = self._relay_weight(lane, threshold_index)
+        if not limits or not weight.any():
+            return True
+        work = self._works(lane, level, flow_per_s)
+        if work is None:
+            return False
+        mass = (weight[:, None] * work.point_weights).ravel() / weight.sum()
+        gaps = work.gap_s.ravel()
+        for limit in limits:
+            if limit.percentile == 0 and float(mass @ gaps) > limit.limit_s:
+                return False
+            within = float(mass[gaps <= limit.limit_s].sum())
+            if limit.percentile > 0 and within < limit.probability - 1e-12:
+                return False
+        return True
 
     def attainment(
         self,

@@ -23,6 +23,9 @@ from pdd_plan.queueing import TimeGrid, waiting_time_cdf_table
 UTILIZATIONS = 1.0 - np.logspace(0.0, -2.3, 32)
 """Grid of utilizations, 0 to 0.995, dense near 1: waits grow like 1 / (1 - utilization)."""
 
+MEAN_REACH = 8.0
+"""Length of the time grid over the largest limit where a mean is limited."""
+
 RDMA_UTILIZATION_LIMIT = 0.9
 """Prefill is held below the load at which RDMA out of an engine would be used more than this."""
 
@@ -31,11 +34,16 @@ MEMORY_QUANTILE = 2.326
 
 
 def limit_grid(problem: Problem) -> TimeGrid:
-    """Time grid that resolves every latency limit: 1,000 steps or more over the largest."""
-    limits = [limit.limit_s for limit in problem.limits if limit.metric in ("ttft", "e2e")]
+    """Time grid that resolves every latency limit: 1,000 steps or more over the largest.
+
+    A limit on a mean needs the tail of the wait too, so the grid then reaches further.
+    """
+    latency = [limit for limit in problem.limits if limit.metric in ("ttft", "e2e")]
+    limits = [limit.limit_s for limit in latency]
     largest = max(limits, default=60.0)
     step_s = min(largest / 1000.0, min(limits, default=60.0) / 200.0)
-    return TimeGrid(step_s, int(np.ceil(largest / step_s)) + 2)
+    reach = MEAN_REACH if any(limit.percentile == 0 for limit in latency) else 1.0
+    return TimeGrid(step_s, int(np.ceil(reach * largest / step_s)) + 2)
 
 
 @dataclass(eq=False)
@@ -128,7 +136,7 @@ class PrefillPath:
         ndarray, shape (thresholds, grid.size)
         """
         problem, count = self.problem, self.problem.thresholds.size
-        slack = self._slack(limit, token_s)[:, None]
+        slack = self.slack_s(limit, token_s)[:, None]
         if problem.serving.first_token_from == "decode":
             travel = visible_transfer_s(problem, state.values_s, self.pool.service_s)
             slack = slack - travel - first_step_s
@@ -152,7 +160,7 @@ class PrefillPath:
         """
         problem = self.problem
         relayed = problem.relayed(threshold_index)
-        slack = self._slack(limit, token_s)[relayed]
+        slack = self.slack_s(limit, token_s)[relayed]
         if problem.serving.first_token_from == "decode":
             inflation, _ = self.rdma_inflation(threshold_index)
             moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
@@ -160,13 +168,44 @@ class PrefillPath:
         mass = problem.atoms.weight[relayed]
         return self._spread(slack, mass, np.zeros(slack.size, dtype=np.int64), 1)[0]
 
+    def mean_known_s(
+        self,
+        state: LaneState,
+        local: bool,
+        limit: Limit,
+        threshold_index: int,
+        first_step_s: tuple[float, float],
+        token_s: float,
+    ) -> float:
+        """Mean of a latency but for the waits [s]: pass, transfer, first step and, end to end, rest.
+
+        Parameters
+        ----------
+        first_step_s : (float, float)
+            From joining the batch of main decode, and of the relay, to the first token [s].
+        """
+        problem = self.problem
+        known = limit.limit_s - self.slack_s(limit, token_s)
+        if problem.serving.first_token_from == "decode":
+            relayed = problem.relayed(threshold_index) & (not local)
+            travel = visible_transfer_s(problem, state.values_s, self.pool.service_s)
+            straight = travel @ state.point_weights + first_step_s[0]
+            inflation, _ = self.rdma_inflation(threshold_index)
+            moved = rdma_s(problem, self.pool.site, problem.kv_bytes) * inflation
+            known = known + np.where(relayed, moved + first_step_s[1], straight)
+        return float(problem.atoms.weight @ known)
+
+    def mean_waits_s(self, engines: int) -> FloatArray:
+        """Mean wait by utilization [s], shape (utilizations,), up to the end of the grid."""
+        return np.asarray((1.0 - self.wait_table(engines)).sum(axis=1) * self.grid.step_s)
+
     def idle_kernel(self, limit: Limit, first_step_s: float, token_s: float = 0.0) -> FloatArray:
         """Kernel if no transfer took any time: attainment is nowhere above it."""
-        slack = self._slack(limit, token_s) - first_step_s
+        slack = self.slack_s(limit, token_s) - first_step_s
         mass = self.problem.atoms.weight
         return self._spread(slack, mass, np.zeros(slack.size, dtype=np.int64), 1)[0]
 
-    def _slack(self, limit: Limit, token_s: float) -> FloatArray:
+    def slack_s(self, limit: Limit, token_s: float = 0.0) -> FloatArray:
         """Time left for waiting and transfer, shape (atoms,)."""
         rest = 0.0
         if limit.metric == "e2e":

@@ -117,6 +117,8 @@ def relay_site(
     if not engines or not relayed:
         return RelaySite({}, {}, "one_shot" if mode == "auto" else mode)
     attempts = ("catch_up", "one_shot") if mode == "auto" else (mode,)
+    if mode == "auto" and problem.limits_of("handoff_gap"):
+        attempts = ("catch_up",)
     result = None
     for attempt in attempts:
         try:

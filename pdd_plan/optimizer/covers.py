@@ -83,12 +83,55 @@ def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
     sources = {problem.lanes[states.lane].source for states in tables.lanes}
     if len(sources) == 1 and len(tables.lanes) <= 2:
         return _bound_of_pairs(tables, quick)
-    total = problem.load_steps
+    return float(_least_by_steps(tables, _state_costs(tables, quick))[problem.load_steps])
+
+
+def drop_hopeless_states(tables: NodeTables, usd_per_hour: float) -> None:
+    """Drop lane states that no plan cheaper than a known one can use.
+
+    Parameters
+    ----------
+    tables : NodeTables
+        Node; its states are dropped in place, before waiting times are tabulated for them.
+    usd_per_hour : float
+        Cost of the known plan; infinite drops nothing.
+    """
+    problem = tables.problem
+    if usd_per_hour == float("inf") or not tables.lanes:
+        return
+    sources = {problem.lanes[states.lane].source for states in tables.lanes}
+    if len(sources) == 1 and len(tables.lanes) <= 2:
+        tables.keep(_cheap_in_pairs(tables, usd_per_hour))
+        return
+    costs = _state_costs(tables, quick=True)
+    least = _least_by_steps(tables, costs)
+    masks = [
+        cost + least[problem.load_steps - states.steps] < usd_per_hour
+        for states, cost in zip(tables.lanes, costs, strict=True)
+    ]
+    tables.keep(masks)
+
+
+def _cheap_in_pairs(tables: NodeTables, usd_per_hour: float) -> list[np.ndarray]:
+    """Which states belong to a combination that may be cheaper than a known plan."""
+    site = tables.problem.lanes[tables.lanes[0].lane].source
+    pools = _prefill_pools(tables, site, quick=True)
+    cheapest = float(Cover.of_pools(pools, tables.problem)(tables.problem.arrival_rate_per_s))
+    costs, combinations = _combinations(tables, site)
+    masks = {states.lane: np.zeros(states.size, bool) for states in tables.lanes}
+    for position in np.flatnonzero(costs + cheapest < usd_per_hour):
+        for lane, state in combinations[position]:
+            masks[lane][state] = True
+    return [masks[states.lane] for states in tables.lanes]
+
+
+def _state_costs(tables: NodeTables, quick: bool) -> list[FloatArray]:
+    """Lower bound on what each state of each lane adds to the cost, additive over lanes."""
+    problem = tables.problem
     prefill = {s: _prefill_cover(tables, s, quick).least_slope for s in problem.prefill_sites}
     relay = {s: _cover(tables, s, "relay").least_slope for s in problem.prefill_sites}
     decode = {s: _cover(tables, s, "decode").least_slope for s in problem.decode_sites}
-    best = np.full(total + 1, np.inf)
-    best[0] = 0.0
+    out = []
     for states in tables.lanes:
         lane = problem.lanes[states.lane]
         with np.errstate(invalid="ignore"):
@@ -101,11 +144,21 @@ def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
                 + states.steps * tables.step_per_s * prefill[lane.source]
                 + relayed
             )
+        out.append(np.nan_to_num(cost, nan=np.inf, posinf=np.inf))
+    return out
+
+
+def _least_by_steps(tables: NodeTables, costs: list[FloatArray]) -> FloatArray:
+    """Least sum of state costs for every number of steps of flow, by dynamic programming."""
+    total = tables.problem.load_steps
+    best = np.full(total + 1, np.inf)
+    best[0] = 0.0
+    for states, cost in zip(tables.lanes, costs, strict=True):
         by_steps = np.full(total + 1, np.inf)
-        np.minimum.at(by_steps, states.steps, np.nan_to_num(cost, nan=np.inf, posinf=np.inf))
+        np.minimum.at(by_steps, states.steps, cost)
         by_steps[0] = 0.0
         best = np.array([(best[: s + 1] + by_steps[s::-1]).min() for s in range(total + 1)])
-    return float(best[total])
+    return best
 
 
 def _cover(tables: NodeTables, site: str, role: Role) -> Cover:

@@ -14,13 +14,19 @@ from dataclasses import dataclass, field
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
-from pdd_plan.optimizer.covers import node_bound
+from pdd_plan.optimizer.covers import drop_hopeless_states, node_bound
 from pdd_plan.optimizer.model import NodeModel
 from pdd_plan.optimizer.solver import SolverName
-from pdd_plan.optimizer.tables import NodeTables
+from pdd_plan.optimizer.tables import NodeTables, Reach
 
 OPTIMAL_GAP = 1e-6
 """Relative gap up to which a plan is called optimal."""
+
+FIRST_SPREAD = 1.5
+"""Counts looked at for a first plan, as a multiple of what an ideal lane state needs."""
+
+FIRST_NODES = 3
+"""Nodes tried for a first plan."""
 
 FIRST_SLICE_S = 4.0
 """Time a node gets at its first turn [s]; doubled at every further turn."""
@@ -163,8 +169,13 @@ class _Search:
         lanes = self.scope.lanes_of(self.problem)
         if not lanes:
             return self._result(0, float("inf"))
+        first = [
+            NodeTables(self.paths, index, wait, lanes, Reach(spread=FIRST_SPREAD, whole_flows=True))
+            for index, wait in pairs
+        ]
+        self._first_plan(first)
         for order, (index, wait) in enumerate(pairs):
-            tables = NodeTables(self.paths, index, wait, lanes)
+            tables = NodeTables(self.paths, index, wait, lanes, Reach(self.cost))
             # Without time for a bound, a node stays open at the bound that always holds.
             bound = node_bound(tables, quick=True) if self.left_s() > 0.0 else 0.0
             heapq.heappush(self.queue, _Node(bound, order, tables))
@@ -174,9 +185,24 @@ class _Search:
                 self._turn(node)
             else:
                 node.bounded = True
+                drop_hopeless_states(node.tables, self.cost)
                 node.bound = max(node.bound, node_bound(node.tables))
                 heapq.heappush(self.queue, node)
         return self._result(len(pairs), min([node.bound for node in self.queue] + [self.cost]))
+
+    def _first_plan(self, nodes: list[NodeTables]) -> None:
+        """Look for a first candidate among few engines, to know how many are worth a table."""
+        ranked = []
+        for order, tables in enumerate(nodes):
+            if self.left_s() <= 0.0:
+                return
+            ranked.append((node_bound(tables, quick=True), order))
+        for bound, order in sorted(ranked)[:FIRST_NODES]:
+            if bound == float("inf") or self.best is not None or self.left_s() <= 0.0:
+                return
+            tables = nodes[order]
+            if node_bound(tables) < float("inf"):
+                self._turn(_Node(bound, order, tables), keep=False)
 
     def _result(self, nodes: int, lower: float) -> SearchResult:
         gap = max(0.0, (self.cost - lower) / self.cost) if self.best else float("inf")
@@ -200,8 +226,8 @@ class _Search:
             return False
         return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
 
-    def _turn(self, node: _Node) -> None:
-        """Give a node one slice of time; put it back unless it is closed."""
+    def _turn(self, node: _Node, *, keep: bool = True) -> None:
+        """Give a node one slice of time; put it back unless it is closed or not to be kept."""
         self.solved.add(node.order)
         if node.model is None:
             node.model = NodeModel(node.tables)
@@ -230,7 +256,7 @@ class _Search:
                 break
             if not self._open(node.bound):
                 break
-        if self._open(node.bound):
+        if keep and self._open(node.bound):
             heapq.heappush(self.queue, node)
 
     def _offer(self, candidate: Candidate) -> bool:

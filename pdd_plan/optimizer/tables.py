@@ -8,6 +8,7 @@ plain numbers, computed once by the planning rule of :mod:`pdd_plan.fleet.paths`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import FloatArray, Problem
+from pdd_plan.fleet.problem import FloatArray, PoolOption, Problem
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ class LaneStates:
         """Number of states."""
         return int(self.level.size)
 
+    def where(self, mask: NDArray[np.bool_]) -> LaneStates:
+        """The states for which a mask holds."""
+        return LaneStates(
+            self.lane,
+            self.level[mask],
+            self.steps[mask],
+            self.usd_per_hour[mask],
+            self.decode_work_per_s[mask],
+            self.relay_erlang[mask],
+        )
+
 
 @dataclass(frozen=True)
 class PoolCapacity:
@@ -71,6 +83,35 @@ class PoolCapacity:
         return int(self.best.size - 1)
 
 
+@dataclass(frozen=True)
+class Reach:
+    """Counts of engines that are worth looking at.
+
+    Attributes
+    ----------
+    usd_per_hour : float
+        Only counts that cost no more: the cost of a known plan. Nothing cheaper is lost.
+    spread : float
+        Only counts up to this multiple of what the best lane state needs, and a few more. A
+        finite spread may lose plans, so it serves to find a first one only.
+    whole_flows : bool
+        Only lanes that carry the whole demand; for a first plan, too.
+    """
+
+    usd_per_hour: float = float("inf")
+    spread: float = float("inf")
+    whole_flows: bool = False
+
+    def most(self, pool: PoolOption, needed: int) -> int:
+        """Largest count of a pool to look at, if the best lane state needs a given count."""
+        most = pool.max_engines
+        if self.usd_per_hour < float("inf") and pool.usd_per_engine_hour > 0.0:
+            most = min(most, int(self.usd_per_hour / pool.usd_per_engine_hour * (1.0 + 1e-9)))
+        if self.spread < float("inf"):
+            most = min(most, int(np.ceil(self.spread * needed)) + 3)
+        return most
+
+
 class NodeTables:
     """All tables of one node.
 
@@ -84,6 +125,8 @@ class NodeTables:
         Allowed probability of waiting for a slot.
     lanes : frozenset of int, optional
         Lanes that may be opened; all by default.
+    reach : Reach, optional
+        How far counts are looked at.
     """
 
     def __init__(
@@ -92,11 +135,13 @@ class NodeTables:
         threshold_index: int,
         slot_wait: float,
         lanes: frozenset[int] | None = None,
+        reach: Reach | None = None,
     ) -> None:
         self.model = model
         self.problem: Problem = model.problem
         self.threshold_index = threshold_index
         self.slot_wait = slot_wait
+        self.reach = reach or Reach()
         self.open_lanes = lanes if lanes is not None else frozenset(range(len(self.problem.lanes)))
         self.step_per_s = self.problem.arrival_rate_per_s / self.problem.load_steps
 
@@ -105,10 +150,17 @@ class NodeTables:
         """States of every lane that the line itself, the relay and decode can serve at all."""
         return tuple(self._lane(lane) for lane in sorted(self.open_lanes))
 
+    def keep(self, masks: Sequence[NDArray[np.bool_]]) -> None:
+        """Keep only some states of each lane; to be called before capacities are asked for."""
+        assert "capacities" not in self.__dict__
+        kept = [states.where(mask) for states, mask in zip(self.lanes, masks, strict=True)]
+        self.__dict__["lanes"] = tuple(kept)
+
     def _steps_of(self) -> range:
         """Flows to look at: all steps, or only the whole demand where there is one lane."""
         total = self.problem.load_steps
-        return range(total, total + 1) if len(self.open_lanes) == 1 else range(1, total + 1)
+        whole = len(self.open_lanes) == 1 or self.reach.whole_flows
+        return range(total, total + 1) if whole else range(1, total + 1)
 
     def _lane(self, lane: int) -> LaneStates:
         option = self.problem.lanes[lane]
@@ -120,6 +172,8 @@ class NodeTables:
                 erlang = self.model.relay_erlang(*key, self.threshold_index)
                 if work is None or erlang is None:
                     break
+                if not self.model.handoff_ok(*key, self.threshold_index):
+                    continue
                 rows.append((level, steps, option.usd_per_hour[level], work, erlang))
         table = np.array(rows, dtype=np.float64).reshape(-1, 5)
         return LaneStates(
@@ -156,9 +210,11 @@ class NodeTables:
         demand = self.problem.arrival_rate_per_s
         rate = self.model.prefill[index].engine_rate_per_s / self.problem.peak_multiplier
         first, loads = 1, [np.zeros(1)]
-        while first <= pool.max_engines and loads[-1][-1] < demand:
-            ahead = int(np.ceil(demand / rate)) if first == 1 else 4
-            span = range(first, min(pool.max_engines, first + ahead) + 1)
+        least = int(np.ceil(demand / rate))
+        most = self.reach.most(pool, least)
+        while first <= most and loads[-1][-1] < demand:
+            ahead = least if first == 1 else 4
+            span = range(first, min(most, first + ahead) + 1)
             loads.append(self.model.ideal_capacities(index, list(span), self.slot_wait))
             first = span[-1] + 1
         best = np.minimum(np.maximum.accumulate(np.concatenate(loads)), demand)
@@ -177,7 +233,7 @@ class NodeTables:
         if most_needed == 0.0:
             return None
         capacity = [0.0]
-        for count in range(1, pool.max_engines + 1):
+        for count in range(1, self.reach.most(pool, pool.max_engines) + 1):
             capacity.append(max(capacity[-1], capacity_of(index, count, self.slot_wait)))
             if capacity[-1] >= most_needed and count >= pool.min_engines:
                 break
@@ -198,13 +254,14 @@ class NodeTables:
             for s in states
             for level, steps in zip(s.level, s.steps, strict=True)
         ]
-        if not keys or pool.max_engines == 0:
+        most = self.reach.most(pool, self.ideal_prefill(index).most)
+        if not keys or most == 0:
             return None
         blocks = [np.zeros((1, len(keys)))]
         first = 1
         demand = self.problem.arrival_rate_per_s
-        while first <= pool.max_engines:
-            span = self._span(index, first, pool.max_engines, demand, blocks[-1][-1])
+        while first <= most:
+            span = self._span(index, first, most, demand, blocks[-1][-1])
             block = self.model.prefill_capacities(
                 index, span, keys, self.threshold_index, self.slot_wait
             )
