@@ -22,7 +22,7 @@ from pdd_plan.cli.options import (
     TimeLimitOption,
 )
 
-EPILOG = "Example:  pdd-plan evaluate quickstart --plan plan.json --set 'workload.rate=14 req/s'"
+EPILOG = "Example:  pdd-plan evaluate quickstart --plan plan.json --set 'workload.rate=12 req/s'"
 
 
 def evaluate(
