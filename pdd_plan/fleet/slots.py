@@ -43,7 +43,7 @@ def _decode_capacity(
             engines,
             len(steps),
             tpot_limit_s=limit.limit_s if limit else None,
-            tpot_percentile=(limit.percentile or None) if limit else None,
+            tpot_probability=(limit.probability or None) if limit else None,
             wait_probability=slot_wait,
         )
         capacity = min(capacity, rate)

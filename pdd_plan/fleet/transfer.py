@@ -82,14 +82,14 @@ def lane_state(
     utilization = flow_per_s * float(problem.atoms.weight @ alone_s)
     if utilization >= 1.0:
         return None
-    channels = max(1.0, usable / lane.connection_cap_bytes_per_s)
+    share = min(1.0, lane.connection_cap_bytes_per_s / usable)
     try:
         values, weights = transfer_time_points(
             alone_s,
             problem.atoms.weight,
             utilization,
             points=POINTS,
-            channels=channels,
+            connection_share=share,
             connections=lane.connections,
         )
     except UnstableQueueError:

@@ -1,6 +1,7 @@
 """Queueing formulas: pure functions of numbers, with no knowledge of scenarios or chips."""
 
 from pdd_plan.queueing.batching import BatchingResult, continuous_batching
+from pdd_plan.queueing.batching_capacity import batching_capacity
 from pdd_plan.queueing.distributions import (
     convolve_masses,
     mixture_cdf,
@@ -27,6 +28,7 @@ from pdd_plan.queueing.processor_sharing import transfer_time_points
 __all__ = [
     "BatchingResult",
     "TimeGrid",
+    "batching_capacity",
     "cdf_of",
     "continuous_batching",
     "convolve_masses",
