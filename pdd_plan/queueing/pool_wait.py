@@ -12,9 +12,13 @@ from pdd_plan.queueing.compounds import (
     split_by_load,
 )
 from pdd_plan.queueing.deterministic import deterministic_wait
-from pdd_plan.queueing.erlang import erlang_c
 from pdd_plan.queueing.grid import TimeGrid, residual_masses
-from pdd_plan.queueing.wait_correction import LEVELS, Correction, correction
+from pdd_plan.queueing.wait_correction import (
+    LEVELS,
+    Correction,
+    correction,
+    exponential_wait,
+)
 
 Array = NDArray[np.float64]
 
@@ -35,10 +39,19 @@ class PoolWait:
         Service times with mean 1 and their masses, sum 1.
     servers : int
         Number of servers c, 1 or more.
+    connection_share : float, optional
+        If given, the servers are the connections of a shared line, see `connection_pool`.
     """
 
-    def __init__(self, service: Array, share: Array, servers: int) -> None:
+    def __init__(
+        self,
+        service: Array,
+        share: Array,
+        servers: int,
+        connection_share: float | None = None,
+    ) -> None:
         self.service, self.share, self.servers = service, share, servers
+        self.connection_share = connection_share
         self.second, self.third = float(share @ service**2), float(share @ service**3)
         # near the exponential two phases are ill-determined and the correction is small: it is
         # taken at an SCV of 1.1 and faded out
@@ -54,9 +67,9 @@ class PoolWait:
         for less, (P(M/D/c)/Erlang C)^((1 - SCV)²), which meets both ends and was checked for
         Erlang service in between.
         """
-        wait = erlang_c(self.servers, utilization * self.servers)
+        wait = exponential_wait(self.servers, utilization, self.connection_share)
         if self.fade > 0.0:
-            exact = correction(self.servers, utilization, *self.moments)
+            exact = self._correction(utilization)
             wait = wait * np.exp(self.fade * exact.log_probability)
         elif self._regularity > 0.0:
             exact_wait = np.array([deterministic_wait(self.servers, u)[0] for u in utilization])
@@ -81,10 +94,16 @@ class PoolWait:
             survival = np.stack([stretched(row, factor, grid.size) for row, factor in rows])
         return survival
 
+    def _correction(self, utilization: Array) -> Correction:
+        """Return what M/H2/c with the same moments says."""
+        return correction(self.servers, utilization, *self.moments, self.connection_share)
+
     @property
     def _regularity(self) -> float:
-        """1 - SCV where that is positive and there are several servers, else 0."""
-        return max(2.0 - self.second, 0.0) if self.servers > 1 else 0.0
+        """1 - SCV where that is positive and there are several real servers, else 0."""
+        if self.servers == 1 or self.connection_share is not None:
+            return 0.0
+        return max(2.0 - self.second, 0.0)
 
     def _deterministic_scale(self, utilization: Array) -> Array:
         """Factor on the wait of those who wait, shape (m,).
@@ -102,7 +121,7 @@ class PoolWait:
 
     def _two_scale_survival(self, utilization: Array, grid: TimeGrid) -> Array:
         """Law of the family of `wait_correction`, its quantiles corrected."""
-        exact = correction(self.servers, utilization, *self.moments)
+        exact = self._correction(utilization)
         wide = TimeGrid(grid.step_s, 2 * grid.size)
         law = self._family(utilization, exact, wide)
         level = -np.log(np.maximum(1.0 - np.cumsum(law, axis=1), 1e-12))

@@ -1,7 +1,34 @@
-"""Transfer times on a fair-shared line, M/G/1 processor sharing and its relatives.
+"""Transfer times on a fair-shared line: processor sharing with its limits.
 
-Sizes are given as seconds alone on the line. Given its size x, a transfer takes x plus a gamma
-delay with the exact mean x rho/(1-rho).
+A line of capacity 1 is shared equally by the transfers on it. Sizes are seconds alone on the whole
+line. A connection may be capped to a share r of the line, and at most K transfers may share it,
+the others waiting in order; without both this is the M/G/1 processor-sharing queue.
+
+Given its size x, a transfer takes x/r plus a delay D. D is 0 with the probability that nobody else
+slows it down, else gamma, with
+
+* the exact mean: x rho/(1-rho), whatever the sizes of the others [1]_; with limits
+  x (E[min(N, K)]/rho - 1/r), N the number of transfers of the birth-death chain with rates
+  min(n r, 1) (exact without a pool, the queue being insensitive; for a pool as in [4]_);
+* for plain sharing the exact variance 2/(1-rho)² ∫_0^x (x - u) P(W > u) du, W the wait of the
+  FCFS queue with the same sizes [2]_ [3]_; with limits times the quotient of the variances for
+  x -> 0; and no longer than with all connections in use;
+* for plain sharing the exact P(D = 0) = (1 - rho) exp(-λ x); with a cap an exponential first
+  passage.
+
+Against event simulation of plain sharing (rho 0.3-0.85; exponential, log-normal, two-class and
+trace sizes) P50, P90 and P99 over all transfers are within 2 %; of one size within 5 %, but where
+the law is discrete (tiny sizes at low load). Capped: within 2 %; pools: within 9 %.
+
+References
+----------
+.. [1] L. Kleinrock, Queueing Systems, volume 2, 1976, section 4.4.
+.. [2] S. F. Yashkov, "A derivation of response time distribution for a M/G/1 processor-sharing
+   queue", Problems of Control and Information Theory 12 (1983) 133-148.
+.. [3] A. P. Zwart and O. J. Boxma, "Sojourn time asymptotics in the M/G/1 processor sharing
+   queue", Queueing Systems 35 (2000) 141-166.
+.. [4] B. Avi-Itzhak and S. Halfin, "Expected response times in a non-symmetric time sharing queue
+   with a limited number of service positions", Proc. ITC 12, 1988, 5.4B.2.
 """
 
 from __future__ import annotations
@@ -11,9 +38,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdd_plan.errors import UnstableQueueError
+from pdd_plan.queueing.compounds import Transforms
+from pdd_plan.queueing.grid import TimeGrid, residual_masses
+from pdd_plan.queueing.sharing_states import SharingStates, sharing_states
 
 Array = NDArray[np.float64]
+_VARIANCE_GRID = 1024
+_SIZE_NODES = 64
 
 
 def transfer_time_points(
@@ -21,19 +52,29 @@ def transfer_time_points(
     weights: ArrayLike,
     utilization: float,
     points: int = 16,
+    connection_share: float = 1.0,
+    connections: int | None = None,
 ) -> tuple[Array, Array]:
-    """Transfer time of each size on a fair-shared line, as a few points with masses.
+    """Transfer time of each size on a shared line, as a few points with masses.
+
+    The points are the means between fixed quantiles, so the mean is kept; they are finer towards
+    the tail. With a pool (`connections`) the time counts from the moment the transfer has its
+    connection; `connection_wait` has the wait for it.
 
     Parameters
     ----------
     alone_s : array_like, shape (n,)
-        Size of each transfer as seconds alone on the line [s].
+        Size of each transfer as seconds alone on the whole line [s].
     weights : array_like, shape (n,)
         Shares of the transfers [1].
     utilization : float
-        Offered work over capacity rho [1], in [0, 1).
+        Offered work over the capacity of the line rho [1], in [0, 1).
     points : int
-        Points per size.
+        Points per size, 2 or more.
+    connection_share : float
+        Largest share r of the line that one transfer can use [1], in (0, 1].
+    connections : int, optional
+        Largest number of transfers K that share the line at once; no limit if absent.
 
     Returns
     -------
@@ -45,40 +86,167 @@ def transfer_time_points(
     Raises
     ------
     UnstableQueueError
-        If the utilization is 1 or more.
+        If the line, or the connections of the pool together, cannot carry the load.
     ValueError
         If an argument is out of its range.
     """
+    values, masses = transfer_time_table(
+        alone_s, weights, np.array([utilization]), points, connection_share, connections
+    )
+    return values[0], masses
+
+
+def transfer_time_table(
+    alone_s: ArrayLike,
+    weights: ArrayLike,
+    utilizations: ArrayLike,
+    points: int = 16,
+    connection_share: float = 1.0,
+    connections: int | None = None,
+) -> tuple[Array, Array]:
+    """`transfer_time_points` for many utilizations at once.
+
+    Parameters
+    ----------
+    alone_s, weights, points, connection_share, connections
+        As for `transfer_time_points`.
+    utilizations : array_like, shape (m,)
+        Utilizations of the line [1], each in [0, 1).
+
+    Returns
+    -------
+    values_s : ndarray, shape (m, n, points)
+        Transfer times [s]; they rise with utilization up to 1e-3 of their law.
+    point_weights : ndarray, shape (points,)
+        Masses of the points.
+
+    Raises
+    ------
+    UnstableQueueError, ValueError
+        As `transfer_time_points`.
+    """
+    size, share = checked_sizes(alone_s, weights)
+    loads = np.atleast_1d(np.asarray(utilizations, dtype=np.float64))
+    if points < 2:
+        raise ValueError(f"a transfer needs 2 points or more, not {points}")
+    edges = np.sin(np.linspace(0.0, np.pi / 2.0, points + 1))
+    states = [sharing_states(float(load), connection_share, connections) for load in loads]
+    nodes, left, right_part = _size_nodes(size)
+    left_part = 1.0 - right_part
+    variance = _plain_variance(size, share, loads, nodes)
+    values = np.empty((loads.size, size.size, points))
+    mean_size = float(share @ size)
+    for row, (load, state) in enumerate(zip(loads, states, strict=True)):
+        delay = _delay_points(nodes, float(load), mean_size, state, variance[row], edges)
+        values[row] = size[:, None] * (left_part * delay[left] + right_part * delay[left + 1])
+    values += (size / connection_share)[None, :, None]
+    return values, np.diff(edges)
+
+
+def _size_nodes(size: Array) -> tuple[Array, NDArray[np.intp], Array]:
+    """Return sizes at which the law is computed, and where each size lies between them."""
+    largest = float(size.max())
+    smallest = max(float(size[size > 0.0].min()), 1e-6 * largest)
+    nodes = np.geomspace(min(smallest, 0.5 * largest), largest, _SIZE_NODES)
+    position = np.log(np.maximum(size, nodes[0]) / nodes[0]) / np.log(nodes[1] / nodes[0])
+    left = np.minimum(position.astype(np.intp), _SIZE_NODES - 2)
+    return nodes, left, np.clip(position - left, 0.0, 1.0)[:, None]
+
+
+def _delay_points(
+    size: Array, load: float, mean_size: float, state: SharingStates, plain: Array, edges: Array
+) -> Array:
+    """Means of the delay per size between fixed quantiles, shape (n, points)."""
+    if load == 0.0 or state.mean_delay <= 1e-15:
+        return np.zeros((size.size, edges.size - 1))
+    mean = state.mean_delay
+    variance = plain / size**2 * (state.delay_variance * (1.0 - load) ** 2 / load)
+    pace = state.crossing_rate * load / mean_size  # chance per second of being slowed down
+    free = state.free_probability * np.exp(-pace * size / state.connection_share)
+    slowed = 1.0 - free
+    slowed_mean = mean / slowed
+    slowed_variance = np.maximum((variance + mean**2) / slowed - slowed_mean**2, 1e-6 * mean**2)
+    upper = np.clip((1.0 - edges[None, :]) / slowed[:, None], 0.0, 1.0)
+    above = _upper_gamma_share(slowed_mean**2 / slowed_variance, upper)
+    delay = mean * (above[:, :-1] - above[:, 1:]) / np.diff(edges)
+    if np.isinf(state.largest_delay):
+        return delay
+    for _ in range(4):  # cut at the largest delay, keeping the mean
+        delay = np.minimum(delay, state.largest_delay)
+        room = delay < state.largest_delay
+        missing = mean - delay @ np.diff(edges)
+        below = np.where(room, delay, 0.0) @ np.diff(edges)
+        delay *= np.where(room, 1.0 + (missing / np.maximum(below, 1e-300))[:, None], 1.0)
+    return np.minimum(delay, state.largest_delay)
+
+
+def _plain_variance(size: Array, share: Array, loads: Array, at: Array) -> Array:
+    """Exact variance of plain processor sharing for sizes `at`, shape (m, n) [s²]."""
+    grid = TimeGrid(float(size.max()) / (_VARIANCE_GRID - 1), _VARIANCE_GRID)
+    wait = Transforms(_VARIANCE_GRID)
+    rho = loads[:, None]
+    hop = wait.of(residual_masses(size, share, grid))
+    law = wait.masses((1.0 - rho) / (1.0 - rho * hop))
+    survival = 1.0 - np.cumsum(law, axis=1) + 0.5 * law
+    survival[:, 0] = loads
+    step = grid.step_s
+    once = np.zeros_like(survival)
+    once[:, 1:] = np.cumsum(0.5 * step * (survival[:, 1:] + survival[:, :-1]), axis=1)
+    twice = np.zeros_like(survival)
+    cell = step * once[:, :-1] + step**2 * (survival[:, :-1] / 3.0 + survival[:, 1:] / 6.0)
+    twice[:, 1:] = np.cumsum(cell, axis=1)
+    left = np.minimum((at / step).astype(np.intp), _VARIANCE_GRID - 2)
+    rest = at - step * left
+    slope = (survival[:, left + 1] - survival[:, left]) / step
+    inner = once[:, left] + rest * (0.5 * survival[:, left] + rest * slope / 6.0)
+    return np.asarray(2.0 / (1.0 - rho) ** 2 * (twice[:, left] + rest * inner))
+
+
+def _upper_gamma_share(shape: Array, upper: Array) -> Array:
+    """Share of the mean of a gamma law above its quantile of exceedance `upper`, (n, edges)."""
+    log_shapes, levels, table = _gamma_table()
+    across = (np.log(shape) - log_shapes[0]) / (log_shapes[1] - log_shapes[0])
+    across = np.clip(across, 0.0, log_shapes.size - 1.000001)
+    along = np.clip(-np.log(np.maximum(upper, 1e-30)) / levels[1], 0.0, levels.size - 1.000001)
+    row, column = across.astype(np.intp)[:, None], along.astype(np.intp)
+    across, along = across[:, None] - row, along - column
+    flat, width = table.ravel(), levels.size
+    at = row * width + column
+    low = (1.0 - along) * flat[at] + along * flat[at + 1]
+    high = (1.0 - along) * flat[at + width] + along * flat[at + width + 1]
+    return np.where(upper > 0.0, np.exp((1.0 - across) * low + across * high), 0.0)
+
+
+@lru_cache(maxsize=1)
+def _gamma_table() -> tuple[Array, Array, Array]:
+    """Return log shapes, levels -ln(exceedance) and ln of the share of the mean above."""
+    from scipy.special import gammaincc, gammainccinv
+
+    log_shapes = np.linspace(np.log(1e-3), np.log(1e6), 208)
+    levels = np.linspace(0.0, 24.0, 193)
+    shapes = np.exp(log_shapes)[:, None]
+    quantiles = gammainccinv(shapes, np.exp(-levels)[None, :])
+    above = gammaincc(shapes + 1.0, quantiles)
+    return log_shapes, levels, np.log(np.maximum(above, 1e-300))
+
+
+def checked_sizes(alone_s: ArrayLike, weights: ArrayLike) -> tuple[Array, Array]:
+    """Return sizes and their shares, scaled to sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If a size is negative or not finite, all are 0, or the weights are no masses.
+    """
     size = np.asarray(alone_s, dtype=np.float64).ravel()
     share = np.asarray(weights, dtype=np.float64).ravel()
-    if utilization >= 1.0:
-        raise UnstableQueueError(f"line utilization {utilization:.4g}: transfers pile up")
-    if not utilization >= 0.0:
-        raise ValueError("a utilization must be 0 or more")
-    edges, log_shapes, table = _gamma_table(points)
-    if utilization == 0.0:
-        return np.repeat(size[:, None], points, axis=1), np.diff(edges)
+    if size.size == 0 or size.shape != share.shape:
+        raise ValueError("sizes and weights must be of one length, 1 or more")
+    if np.any(~(size >= 0.0)) or not np.all(np.isfinite(size)):
+        raise ValueError("transfer sizes must be finite and 0 s or more")
+    if np.any(~(share >= 0.0)) or not (share.sum() > 0.0 and np.isfinite(share.sum())):
+        raise ValueError("weights must be finite and 0 or more, not all 0")
     share = share / share.sum()
-    residual = float(share @ size**2) / (2.0 * float(share @ size))
-    shape = utilization + size * utilization * (1.0 - utilization) / (2.0 * residual)
-    position = np.interp(np.log(shape), log_shapes, np.arange(log_shapes.size))
-    left = np.minimum(position.astype(np.intp), log_shapes.size - 2)
-    part = (position - left)[:, None]
-    standard = (1.0 - part) * table[left] + part * table[left + 1]
-    mean = size * (utilization / (1.0 - utilization))
-    return size[:, None] + mean[:, None] * standard, np.diff(edges)
-
-
-@lru_cache(maxsize=8)
-def _gamma_table(points: int) -> tuple[Array, Array, Array]:
-    """Return share edges, log shapes and the means between the edges of gammas of mean 1."""
-    from scipy.special import gammainc, gammaincinv
-
-    angle = np.linspace(0.0, np.pi / 2.0, points + 1)
-    edges = np.sin(angle)  # finer towards the tail
-    log_shapes = np.linspace(np.log(1e-3), np.log(1e4), 161)
-    shapes = np.exp(log_shapes)[:, None]
-    quantiles = gammaincinv(shapes, edges[None, :])
-    below = gammainc(shapes + 1.0, quantiles)
-    below[:, -1] = 1.0
-    return edges, log_shapes, np.diff(below, axis=1) / np.diff(edges)
+    if not float(share @ size) > 0.0:
+        raise ValueError("the mean transfer size must be above 0 s")
+    return size, share

@@ -114,8 +114,12 @@ class TwoPhaseWait:
         return np.stack(times, axis=1), np.stack(values, axis=1)
 
 
-def solve(servers: int, utilization: Array, service: TwoPhase) -> TwoPhaseWait:
+def solve(
+    servers: int, utilization: Array, service: TwoPhase, speeds: Array | None = None
+) -> TwoPhaseWait:
     """Solve M/H2/c for several utilizations at once.
+
+    With `speeds` the servers are faster while some are idle, as the slots of a shared line are.
 
     The matrix G of first passages one level down comes from logarithmic reduction [1]_, the
     boundary below c requests from block elimination. The wait is matrix-exponential of order
@@ -131,6 +135,8 @@ def solve(servers: int, utilization: Array, service: TwoPhase) -> TwoPhaseWait:
         Utilizations in (0, 1).
     service : TwoPhase
         Service time, mean 1.
+    speeds : ndarray, shape (c,), optional
+        Speed of each server while 1, 2, ..., c requests are served, the last one 1.
 
     Returns
     -------
@@ -154,7 +160,9 @@ def solve(servers: int, utilization: Array, service: TwoPhase) -> TwoPhaseWait:
     diagonal = np.eye(servers + 1) * departures
     first_passage = _first_passages(arrivals, departures, down)
     rate = arrivals * np.linalg.inv(diagonal + arrivals * (np.eye(servers + 1) - first_passage))
-    at_full, below = _boundary(servers, arrivals, service, rate, down)
+    if speeds is None:
+        speeds = np.ones(servers)
+    at_full, below = _boundary(speeds, arrivals, service, rate, down)
     waiting = np.linalg.solve(
         np.swapaxes(np.eye(servers + 1) - rate, 1, 2), np.swapaxes(at_full, 1, 2)
     )[:, :, 0]
@@ -197,14 +205,16 @@ def _first_passages(arrivals: Array, departures: Array, down: Array) -> Array:
 
 
 def _boundary(
-    servers: int, arrivals: Array, service: TwoPhase, rate: Array, down: Array
+    speeds: Array, arrivals: Array, service: TwoPhase, rate: Array, down: Array
 ) -> tuple[Array, Array]:
     """Return the row of states with c requests, shape (m, 1, c + 1), and the mass below c."""
-    share = service.long_share
+    share, servers = service.long_share, speeds.size
     steps = []
     for level in range(servers, 0, -1):
         long = np.arange(level + 1, dtype=np.float64)
-        long_ends, short_ends = long * service.long_rate, (level - long) * service.short_rate
+        speed = speeds[level - 1]
+        long_ends = speed * service.long_rate * long
+        short_ends = speed * service.short_rate * (level - long)
         flow = np.eye(level + 1) * (arrivals + long_ends + short_ends)
         inner = np.linalg.inv(flow - rate @ down)
         rate = _flushed(arrivals * ((1.0 - share) * inner[:, :level] + share * inner[:, 1:]))

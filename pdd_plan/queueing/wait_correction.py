@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdd_plan.queueing.erlang import erlang_c
+from pdd_plan.queueing.sharing_states import sharing_states
 from pdd_plan.queueing.two_phase import TwoPhase, TwoPhaseWait, solve
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ class Correction:
     long_load : float
         Share of the work that is in long requests [1].
     log_probability : ndarray, shape (m,)
-        ln of P(W > 0) over Erlang C.
+        ln of P(W > 0) over that for exponential service.
     free_servers : ndarray, shape (m,)
         Mean servers left to short requests [1].
     local_ratio : ndarray, shape (m,)
@@ -74,7 +75,13 @@ class Correction:
     log_family_wait: Array
 
 
-def correction(servers: int, utilization: Array, second: float, third: float) -> Correction:
+def correction(
+    servers: int,
+    utilization: Array,
+    second: float,
+    third: float,
+    connection_share: float | None = None,
+) -> Correction:
     """Return the corrections at any utilizations, interpolated between the nodes.
 
     Parameters
@@ -85,8 +92,11 @@ def correction(servers: int, utilization: Array, second: float, third: float) ->
         Utilizations in [0, 1).
     second, third : float
         Moments of the service time over powers of its mean; `second` above 2.
+    connection_share : float, optional
+        If given, the servers are the connections of a shared line of which each can use this
+        share [1]: they are faster while some are idle.
     """
-    table = _node_table(servers, second, third)
+    table = _node_table(servers, second, third, connection_share)
     position = np.interp(utilization, _NODES, np.arange(_NODES.size))
     left = np.minimum(position.astype(np.intp), _NODES.size - 2)
     part = position - left
@@ -108,20 +118,54 @@ def correction(servers: int, utilization: Array, second: float, third: float) ->
     )
 
 
+def exponential_wait(
+    servers: int, utilization: Array, connection_share: float | None = None
+) -> Array:
+    """P(W > 0) for exponential service: Erlang C, or a shared line's pool of connections.
+
+    Parameters
+    ----------
+    servers : int
+        Servers or connections.
+    utilization : ndarray, shape (m,)
+        Offered work over what all of them together can do [1].
+    connection_share : float, optional
+        Largest share of the line that one connection can use [1].
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        Probability [1].
+    """
+    if connection_share is None:
+        return erlang_c(servers, servers * utilization)
+    usable = min(servers * connection_share, 1.0)
+    states = [sharing_states(float(u) * usable, connection_share, servers) for u in utilization]
+    return np.array([state.wait_probability for state in states])
+
+
 @lru_cache(maxsize=512)
-def _node_table(servers: int, second: float, third: float) -> Correction:
+def _node_table(
+    servers: int, second: float, third: float, connection_share: float | None
+) -> Correction:
     """Return the corrections at the nodes."""
     service = TwoPhase.from_moments(second, third)
     if servers > LARGEST_EXACT:
         return _scaled_up(servers, service, second, third)
-    exact = solve(servers, _NODES, service)
+    speeds = None
+    if connection_share is not None:
+        speeds = np.minimum(connection_share, 1.0 / np.arange(1.0, servers + 1.0))
+        speeds = speeds / speeds[-1]
+    exact = solve(servers, _NODES, service, speeds)
     times, survival = exact.survival()
     free, local = _free_servers(servers, service, exact)
     long = _long_probability(servers, service, exact, free, local)
     family = _family_survival(servers, service, free, local, long, times)
     return Correction(
         long_load=service.long_share / service.long_rate,
-        log_probability=np.log(exact.probability / erlang_c(servers, servers * _NODES)),
+        log_probability=np.log(
+            exact.probability / exponential_wait(servers, _NODES, connection_share)
+        ),
         free_servers=free,
         local_ratio=local,
         long_probability=long,
