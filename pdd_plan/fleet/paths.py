@@ -85,13 +85,19 @@ class PathModel:
             return None
         return states[int(np.argmax(self.problem.period_multipliers))]
 
-    def _relay_works(self, lane: int, level: int, flow_per_s: float) -> RelayWork | None:
+    def _relay_works(
+        self, lane: int, level: int, flow_per_s: float, fastest: bool = False
+    ) -> RelayWork | None:
+        """Relay work of a lane at the slowest step of its relay, or gaps at the fastest."""
         option = self.problem.lanes[lane]
         state = self.peak_state(lane, level, flow_per_s)
         pools = self.problem.pool_indices(option.source, "relay")
         if state is None or option.local or not pools:
             return None
-        step_s = max(self.slot_pools[i].working_step_s for i in pools)
+        if fastest:
+            step_s = min(float(self.slot_pools[i].pool.step_s[0]) for i in pools)
+        else:
+            step_s = max(self.slot_pools[i].working_step_s for i in pools)
         decode = [self.problem.pools[i] for i in self.problem.pool_indices(option.target, "decode")]
         extend = (
             max((pool.extend_fixed_s for pool in decode), default=0.0),
@@ -380,12 +386,15 @@ class PathModel:
     def handoff_ok(
         self, lane: int, level: int, flow_per_s: float, threshold_index: int
     ) -> bool:
-        """Whether the gap at the hand-off keeps its limits on a lane, at the peak."""
+        """Whether the gap at the hand-off keeps its limits on a lane, at the peak.
+
+        The faster the relay speaks, the more there is to recompute: its fastest step counts.
+        """
         limits = self.problem.limits_of("handoff_gap")
         weight = self._relay_weight(lane, threshold_index)
         if not limits or not weight.any():
             return True
-        work = self._works(lane, level, flow_per_s)
+        work = self._works(lane, level, flow_per_s, fastest=True)
         if work is None:
             return False
         mass = (weight[:, None] * work.point_weights).ravel() / weight.sum()

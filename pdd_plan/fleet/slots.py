@@ -16,6 +16,10 @@ from pdd_plan.fleet.problem import Limit, PoolOption, Problem
 from pdd_plan.queueing import batching_capacity, erlang_c
 
 
+E2E_SHARE = 0.8
+"""Share of an end-to-end limit that prefill and tokens may take on idle engines."""
+
+
 @dataclass(frozen=True)
 class TokenDemand:
     """What a decode pool must know of the traffic: tokens a request and limits on token times."""
@@ -27,7 +31,40 @@ class TokenDemand:
 def token_demand(problem: Problem) -> TokenDemand:
     """Mean output tokens and the limits on time per output token of a problem."""
     mean = float(problem.atoms.weight @ problem.atoms.output_tokens)
-    return TokenDemand(mean, problem.limits_of("tpot"))
+    implied = [implied_step(problem, limit) for limit in problem.limits_of("e2e")]
+    limits = problem.limits_of("tpot") + tuple(limit for limit in implied if limit is not None)
+    return TokenDemand(mean, limits)
+
+
+def implied_step(problem: Problem, limit: Limit) -> Limit | None:
+    """Limit on the mean time per output token that a limit on end-to-end time implies.
+
+    Returns
+    -------
+    Limit or None
+        None where not even the pass fits.
+
+    Notes
+    -----
+    An idle prefill engine of the fastest kind, no transfer and tokens at this step use up 80 %
+    of the limit; the rest is left to waits and transfers. A rule of sizing: the limit itself is
+    then checked as it is.
+    """
+    services = [p.service_s + p.host_s for p in problem.pools if p.role == "prefill"]
+    fastest = np.min(services, axis=0)
+    outputs = np.maximum(problem.atoms.output_tokens, 1.0)
+    weight = problem.atoms.weight
+    room = E2E_SHARE * limit.limit_s - fastest
+    if limit.percentile == 0:
+        step_s = float(weight @ room / (weight @ outputs))
+    else:
+        steps = room / outputs
+        order = np.argsort(-steps)
+        enough = int(np.searchsorted(np.cumsum(weight[order]), limit.probability))
+        step_s = float(steps[order][min(enough, steps.size - 1)])
+    if step_s <= 0.0:
+        return None
+    return Limit("tpot", 0.0, step_s, limit.key)
 
 
 @lru_cache(maxsize=65536)

@@ -84,7 +84,12 @@ def _impossible_latency(
         return None
     slowest, pool_label, late = _fastest_prefill(problem, limit)
     works = _limit_that_works(problem, limit)
-    if late > 1.0 - share:
+    if limit.metric == "e2e":
+        cause = (
+            f"prefill, transfer and the output tokens take longer even on idle engines "
+            f"({pool_label})"
+        )
+    elif late > 1.0 - share:
         cause = (
             f"prefill alone takes longer for {late:.0%} of requests, "
             f"{_time(slowest)} at P{limit.percentile:g} ({pool_label})"
