@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pdd_plan.queueing.grid import TimeGrid, masses_of_survival
 from pdd_plan.queueing.pool_wait import PoolWait
-from pdd_plan.queueing.processor_sharing import checked_sizes
-from pdd_plan.queueing.sharing_states import sharing_states
+from pdd_plan.queueing.sharing_states import checked_sizes, sharing_states
 
 Array = NDArray[np.float64]
 
@@ -79,10 +78,9 @@ def connection_wait_pmf(
     ValueError
         If an argument is out of its range.
     """
-    pool, unit, load = _pool(alone_s, weights, utilization, connections, connection_share)
-    scaled = TimeGrid(grid.step_s / unit, grid.size)
-    survival = pool.probability(load)[0] * pool.survival(load, scaled)[0]
-    return masses_of_survival(survival)
+    size, share = checked_sizes(alone_s, weights)
+    queue = ConnectionQueue(size, share, utilization, connections, connection_share)
+    return masses_of_survival(queue.probability * queue.survival(grid))
 
 
 def connection_pool(
@@ -93,33 +91,58 @@ def connection_pool(
     connection_share: float = 1.0,
 ) -> ConnectionPool:
     """Steady state of a pool of connections; parameters as for `connection_wait_pmf`."""
-    pool, unit, load = _pool(alone_s, weights, utilization, connections, connection_share)
     size, share = checked_sizes(alone_s, weights)
+    queue = ConnectionQueue(size, share, utilization, connections, connection_share)
     state = sharing_states(utilization, connection_share, connections)
-    probability = float(pool.probability(load)[0])
-    scale = pool.second / (2.0 * connections * (1.0 - float(load[0])))
-    grid = TimeGrid((scale + pool.second / connections) * 40.0 / 8191, 8192)
-    mean = float(pool.survival(load, grid)[0].sum() + 0.5) * grid.step_s
     in_transfer = state.mean_sharing / utilization if utilization > 0.0 else 1.0 / connection_share
     return ConnectionPool(
-        wait_probability=probability,
-        mean_wait_s=probability * mean * unit,
+        wait_probability=queue.probability,
+        mean_wait_s=queue.probability * queue.mean_s,
         mean_transfer_s=float(share @ size) * in_transfer,
         mean_in_use=state.mean_sharing,
     )
 
 
-def _pool(
-    alone_s: ArrayLike,
-    weights: ArrayLike,
-    utilization: float,
-    connections: int,
-    connection_share: float,
-) -> tuple[PoolWait, float, Array]:
-    """Return the queue of K servers, its mean service time [s] and its utilization."""
-    size, share = checked_sizes(alone_s, weights)
-    sharing_states(utilization, connection_share, connections)  # refuses what cannot work
-    speed = min(connection_share, 1.0 / connections)
-    mean = float(share @ size)
-    pool = PoolWait(size / mean, share, connections, connection_share)
-    return pool, mean / speed, np.array([utilization / (connections * speed)])
+class ConnectionQueue:
+    """Transfers that wait for one of K connections; parameters as for `connection_wait_pmf`."""
+
+    def __init__(
+        self,
+        size: Array,
+        share: Array,
+        utilization: float,
+        connections: int,
+        connection_share: float,
+    ) -> None:
+        sharing_states(utilization, connection_share, connections)  # refuses what cannot work
+        speed = min(connection_share, 1.0 / connections)
+        mean = float(share @ size)
+        self._pool = PoolWait(size / mean, share, connections, connection_share)
+        self._unit_s = mean / speed
+        self._load = np.array([utilization / (connections * speed)])
+        self.probability = float(self._pool.probability(self._load)[0])
+
+    def survival(self, grid: TimeGrid) -> Array:
+        """P(wait > (k + 1/2) h | wait > 0), shape (grid.size,)."""
+        scaled = TimeGrid(grid.step_s / self._unit_s, grid.size)
+        return np.asarray(self._pool.survival(self._load, scaled)[0])
+
+    def _own_grid(self) -> TimeGrid:
+        """Grid that holds the wait up to about 1e-9."""
+        pool, left = self._pool, 1.0 - float(self._load[0])
+        reach = pool.second / (2.0 * pool.servers * left) + pool.third / (3.0 * pool.second)
+        return TimeGrid(25.0 * reach * self._unit_s / 4095, 4096)
+
+    @property
+    def mean_s(self) -> float:
+        """Mean wait of those who wait [s]."""
+        grid = self._own_grid()
+        return float(self.survival(grid).sum() + 0.5) * grid.step_s
+
+    def points(self, edges: Array) -> Array:
+        """Means of the wait of those who wait between quantiles [s], shape (edges - 1,)."""
+        grid = self._own_grid()
+        masses = masses_of_survival(self.survival(grid))
+        share = np.concatenate(([0.0], np.cumsum(masses)))
+        lorenz = np.concatenate(([0.0], np.cumsum(masses * grid.times_s)))
+        return np.asarray(np.diff(np.interp(edges, share / share[-1], lorenz)) / np.diff(edges))

@@ -39,8 +39,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdd_plan.queueing.compounds import Transforms
+from pdd_plan.queueing.connection_pool import ConnectionQueue
 from pdd_plan.queueing.grid import TimeGrid, residual_masses
-from pdd_plan.queueing.sharing_states import SharingStates, sharing_states
+from pdd_plan.queueing.sharing_states import SharingStates, checked_sizes, sharing_states
 
 Array = NDArray[np.float64]
 _VARIANCE_GRID = 1024
@@ -58,8 +59,7 @@ def transfer_time_points(
     """Transfer time of each size on a shared line, as a few points with masses.
 
     The points are the means between fixed quantiles, so the mean is kept; they are finer towards
-    the tail. With a pool (`connections`) the time counts from the moment the transfer has its
-    connection; `connection_wait` has the wait for it.
+    the tail. With a pool (`connections`) the wait for a connection is included.
 
     Parameters
     ----------
@@ -132,13 +132,19 @@ def transfer_time_table(
     edges = np.sin(np.linspace(0.0, np.pi / 2.0, points + 1))
     states = [sharing_states(float(load), connection_share, connections) for load in loads]
     nodes, left, right_part = _size_nodes(size)
-    left_part = 1.0 - right_part
     variance = _plain_variance(size, share, loads, nodes)
+    shrink = variance / nodes**2 * ((1.0 - loads) ** 2 / np.maximum(loads, 1e-300))[:, None]
     values = np.empty((loads.size, size.size, points))
-    mean_size = float(share @ size)
     for row, (load, state) in enumerate(zip(loads, states, strict=True)):
-        delay = _delay_points(nodes, float(load), mean_size, state, variance[row], edges)
-        values[row] = size[:, None] * (left_part * delay[left] + right_part * delay[left + 1])
+        pace = state.crossing_rate * load / float(share @ size)
+        free = state.free_probability * np.exp(-pace * nodes / connection_share)
+        if connections is None or state.wait_probability < 1e-9:
+            delay = _delay_points(state, state.delay_variance * shrink[row], free, edges)
+        else:
+            wait = ConnectionQueue(size, share, float(load), connections, connection_share)
+            delay = _pooled_points(state, shrink[row], free, wait, nodes, edges)
+        values[row] = (1.0 - right_part) * delay[left] + right_part * delay[left + 1]
+    values *= size[None, :, None]
     values += (size / connection_share)[None, :, None]
     return values, np.diff(edges)
 
@@ -153,31 +159,78 @@ def _size_nodes(size: Array) -> tuple[Array, NDArray[np.intp], Array]:
     return nodes, left, np.clip(position - left, 0.0, 1.0)[:, None]
 
 
-def _delay_points(
-    size: Array, load: float, mean_size: float, state: SharingStates, plain: Array, edges: Array
+def _delay_points(state: SharingStates, variance: Array, free: Array, edges: Array) -> Array:
+    """Means between fixed quantiles of the delay per size, shape (n, points)."""
+    mean = np.full(free.size, state.mean_delay)
+    return _gamma_points(mean, variance, free, state.largest_delay, edges)
+
+
+def _pooled_points(
+    state: SharingStates,
+    kept: Array,
+    free: Array,
+    wait: ConnectionQueue,
+    size: Array,
+    edges: Array,
 ) -> Array:
-    """Means of the delay per size between fixed quantiles, shape (n, points)."""
-    if load == 0.0 or state.mean_delay <= 1e-15:
-        return np.zeros((size.size, edges.size - 1))
-    mean = state.mean_delay
-    variance = plain / size**2 * (state.delay_variance * (1.0 - load) ** 2 / load)
-    pace = state.crossing_rate * load / mean_size  # chance per second of being slowed down
-    free = state.free_probability * np.exp(-pace * size / state.connection_share)
-    slowed = 1.0 - free
-    slowed_mean = mean / slowed
-    slowed_variance = np.maximum((variance + mean**2) / slowed - slowed_mean**2, 1e-6 * mean**2)
+    """Means between fixed quantiles of wait and delay per size, shape (n, points).
+
+    Who had to wait starts with all connections in use, who did not starts with fewer; of that
+    difference a long transfer keeps the share `kept` (variance over that of a tiny one).
+    """
+    waits = state.wait_probability
+    odds = waits / (1.0 - waits)
+    excess = (state.largest_delay - state.mean_delay) * kept
+    within = np.maximum(state.delay_variance * kept - odds * excess**2, 0.0)
+    direct_mean = np.maximum(state.mean_delay - odds * excess, 0.0)
+    late_variance = (1.0 - kept) * within
+    direct_variance = (within - waits * late_variance) / (1.0 - waits)
+    largest = state.largest_delay
+    fine = np.sin(np.linspace(0.0, np.pi / 2.0, 25))
+    free = np.minimum(free / (1.0 - waits), 1.0)
+    direct = _gamma_points(direct_mean, direct_variance, free, largest, fine)
+    late = _gamma_points(state.mean_delay + excess, late_variance, 0.0 * free, largest, fine)
+    pause = wait.points(fine) / size[:, None]
+    both = (late[:, :, None] + pause[:, None, :]).reshape(size.size, -1)
+    mass = np.diff(fine)
+    masses = np.concatenate(
+        ((1.0 - wait.probability) * mass, wait.probability * np.outer(mass, mass).ravel())
+    )
+    return _between_quantiles(np.concatenate((direct, both), axis=1), masses, edges)
+
+
+def _between_quantiles(values: Array, masses: Array, edges: Array) -> Array:
+    """Means between fixed quantiles of weighted samples, one a row, shape (n, points)."""
+    order = np.argsort(values, axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    weight = masses[order]
+    below = np.concatenate((np.zeros((values.shape[0], 1)), np.cumsum(weight, axis=1)), axis=1)
+    lorenz = np.zeros_like(below)
+    lorenz[:, 1:] = np.cumsum(weight * ordered, axis=1)
+    at = np.stack([np.interp(edges, *row) for row in zip(below, lorenz, strict=True)])
+    return np.diff(at, axis=1) / np.diff(edges)
+
+
+def _gamma_points(mean: Array, variance: Array, free: Array, largest: float, edges: Array) -> Array:
+    """Means between fixed quantiles: 0 with mass `free`, else gamma, no more than `largest`."""
+    tiny = mean <= 1e-15
+    slowed = np.where(tiny, 1.0, np.maximum(1.0 - free, 1e-15))
+    part = np.where(tiny, 1.0, mean / slowed)
+    spread = np.maximum((variance + mean**2) / slowed - part**2, 1e-6 * part**2)
     upper = np.clip((1.0 - edges[None, :]) / slowed[:, None], 0.0, 1.0)
-    above = _upper_gamma_share(slowed_mean**2 / slowed_variance, upper)
-    delay = mean * (above[:, :-1] - above[:, 1:]) / np.diff(edges)
-    if np.isinf(state.largest_delay):
+    above = _upper_gamma_share(part**2 / spread, upper)
+    delay = np.where(tiny[:, None], 0.0, mean[:, None] * (above[:, :-1] - above[:, 1:]))
+    delay = delay / np.diff(edges)
+    if np.isinf(largest):
         return delay
     for _ in range(4):  # cut at the largest delay, keeping the mean
-        delay = np.minimum(delay, state.largest_delay)
-        room = delay < state.largest_delay
+        delay = np.minimum(delay, largest)
+        room = delay < largest
         missing = mean - delay @ np.diff(edges)
         below = np.where(room, delay, 0.0) @ np.diff(edges)
-        delay *= np.where(room, 1.0 + (missing / np.maximum(below, 1e-300))[:, None], 1.0)
-    return np.minimum(delay, state.largest_delay)
+        grown = 1.0 + missing / np.where(below > 0.0, below, np.inf)
+        delay = delay * np.where(room, grown[:, None], 1.0)
+    return np.minimum(delay, largest)
 
 
 def _plain_variance(size: Array, share: Array, loads: Array, at: Array) -> Array:
@@ -228,25 +281,3 @@ def _gamma_table() -> tuple[Array, Array, Array]:
     quantiles = gammainccinv(shapes, np.exp(-levels)[None, :])
     above = gammaincc(shapes + 1.0, quantiles)
     return log_shapes, levels, np.log(np.maximum(above, 1e-300))
-
-
-def checked_sizes(alone_s: ArrayLike, weights: ArrayLike) -> tuple[Array, Array]:
-    """Return sizes and their shares, scaled to sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If a size is negative or not finite, all are 0, or the weights are no masses.
-    """
-    size = np.asarray(alone_s, dtype=np.float64).ravel()
-    share = np.asarray(weights, dtype=np.float64).ravel()
-    if size.size == 0 or size.shape != share.shape:
-        raise ValueError("sizes and weights must be of one length, 1 or more")
-    if np.any(~(size >= 0.0)) or not np.all(np.isfinite(size)):
-        raise ValueError("transfer sizes must be finite and 0 s or more")
-    if np.any(~(share >= 0.0)) or not (share.sum() > 0.0 and np.isfinite(share.sum())):
-        raise ValueError("weights must be finite and 0 or more, not all 0")
-    share = share / share.sum()
-    if not float(share @ size) > 0.0:
-        raise ValueError("the mean transfer size must be above 0 s")
-    return size, share

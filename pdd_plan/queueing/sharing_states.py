@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pdd_plan.errors import UnstableQueueError
 
@@ -29,7 +29,7 @@ class SharingStates:
     mean_delay : float
         Mean delay of a transfer per second of size [1].
     delay_variance : float
-        Variance of the delay of a tiny transfer per size squared [1].
+        Variance of the delay of a tiny transfer per size squared, from its start [1].
     free_probability : float
         Share of transfers that meet nobody who slows them down on arrival [1].
     crossing_rate : float
@@ -136,3 +136,25 @@ def sharing_states(
         free_probability=free if can_slow else 1.0,
         crossing_rate=edge / free if can_slow and free > 0.0 else 0.0,
     )
+
+
+def checked_sizes(alone_s: ArrayLike, weights: ArrayLike) -> tuple[Array, Array]:
+    """Return sizes and their shares, scaled to sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If a size is negative or not finite, all are 0, or the weights are no masses.
+    """
+    size = np.asarray(alone_s, dtype=np.float64).ravel()
+    share = np.asarray(weights, dtype=np.float64).ravel()
+    if size.size == 0 or size.shape != share.shape:
+        raise ValueError("sizes and weights must be of one length, 1 or more")
+    if np.any(~(size >= 0.0)) or not np.all(np.isfinite(size)):
+        raise ValueError("transfer sizes must be finite and 0 s or more")
+    if np.any(~(share >= 0.0)) or not (share.sum() > 0.0 and np.isfinite(share.sum())):
+        raise ValueError("weights must be finite and 0 or more, not all 0")
+    share = share / share.sum()
+    if not float(share @ size) > 0.0:
+        raise ValueError("the mean transfer size must be above 0 s")
+    return size, share

@@ -151,7 +151,7 @@ def _node_table(
     """Return the corrections at the nodes."""
     service = TwoPhase.from_moments(second, third)
     if servers > LARGEST_EXACT:
-        return _scaled_up(servers, service, second, third)
+        return _scaled_up(servers, service, second, third, connection_share)
     speeds = None
     if connection_share is not None:
         speeds = np.minimum(connection_share, 1.0 / np.arange(1.0, servers + 1.0))
@@ -174,11 +174,15 @@ def _node_table(
     )
 
 
-def _scaled_up(servers: int, service: TwoPhase, second: float, third: float) -> Correction:
+def _scaled_up(
+    servers: int, service: TwoPhase, second: float, third: float, connection_share: float | None
+) -> Correction:
     """Return the corrections for more servers than are solved exactly, at the nodes."""
     growth = np.sqrt(servers / LARGEST_EXACT)
     alike = np.maximum(1.0 - (1.0 - _NODES) * growth, _NODES[0])
-    base = correction(LARGEST_EXACT, alike, second, third)
+    if connection_share is not None:
+        connection_share = min(connection_share * servers / LARGEST_EXACT, 1.0)
+    base = correction(LARGEST_EXACT, alike, second, third, connection_share)
     local = 1.0 - (1.0 - base.local_ratio) / growth
     free = servers * _NODES * (1.0 - base.long_load) / local
     longest = 100.0 * second / (servers * (1.0 - _NODES))
