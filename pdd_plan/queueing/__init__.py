@@ -2,6 +2,8 @@
 
 from pdd_plan.queueing.batching import BatchingResult, continuous_batching
 from pdd_plan.queueing.batching_capacity import batching_capacity
+from pdd_plan.queueing.connection_pool import ConnectionPool, connection_pool, connection_wait_pmf
+from pdd_plan.queueing.deterministic import deterministic_wait
 from pdd_plan.queueing.distributions import (
     convolve_masses,
     mixture_cdf,
@@ -23,18 +25,27 @@ from pdd_plan.queueing.multi_server import (
     waiting_time_cdf_table,
     waiting_time_pmf,
 )
-from pdd_plan.queueing.processor_sharing import transfer_time_points
+from pdd_plan.queueing.processor_sharing import transfer_time_points, transfer_time_table
+from pdd_plan.queueing.sharing_states import SharingStates, sharing_states
+from pdd_plan.queueing.slots import SlotPoolResult, largest_slot_load, slot_pool
 
 __all__ = [
     "BatchingResult",
+    "ConnectionPool",
+    "SharingStates",
+    "SlotPoolResult",
     "TimeGrid",
     "batching_capacity",
     "cdf_of",
+    "connection_pool",
+    "connection_wait_pmf",
     "continuous_batching",
     "convolve_masses",
+    "deterministic_wait",
     "erlang_b",
     "erlang_b_continuous",
     "erlang_c",
+    "largest_slot_load",
     "masses_of_survival",
     "mean_of",
     "mixture_cdf",
@@ -43,7 +54,10 @@ __all__ = [
     "quantile_of",
     "residual_masses",
     "sample_quantile",
+    "sharing_states",
+    "slot_pool",
     "transfer_time_points",
+    "transfer_time_table",
     "wait_probability",
     "waiting_time_cdf_table",
     "waiting_time_pmf",

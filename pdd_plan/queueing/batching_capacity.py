@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdd_plan.errors import UnstableQueueError
+from pdd_plan.queueing.batching import BatchingChain
+
 Array = NDArray[np.float64]
 
-ROUNDS = 44
-"""Bisection rounds: the load is found to about 1e-13 of the largest one."""
+TOLERANCE = 1e-12
+"""Accuracy of the load found, over the largest one."""
 
 
 def batching_capacity(
@@ -19,6 +24,7 @@ def batching_capacity(
     tpot_limit_s: float | None = None,
     tpot_probability: float | None = None,
     wait_probability: float | None = None,
+    reserved_s: float = 0.0,
 ) -> float:
     """Largest arrival rate at which a pool keeps its limits.
 
@@ -39,6 +45,8 @@ def batching_capacity(
         Share of tokens that must keep the limit, in (0, 1); the mean must by default.
     wait_probability : float, optional
         Largest share of requests that may find every slot taken; any by default, up to stability.
+    reserved_s : float
+        Mean time that a request holds its slot before it joins the batch [s].
 
     Returns
     -------
@@ -50,59 +58,60 @@ def batching_capacity(
     ValueError
         If an argument is out of its range.
     """
-    steps = np.asarray(step_s, dtype=np.float64)[:slots_per_engine]
-    if engines < 1 or steps.size < 1 or slots_per_engine < 1:
-        raise ValueError("a pool needs one engine and one slot or more")
-    if not mean_output_tokens > 0.0:
-        raise ValueError(f"mean output tokens must be positive, not {mean_output_tokens}")
-    active = np.arange(1, engines * steps.size + 1, dtype=np.float64)
-    step = np.interp(np.maximum(active / engines, 1.0), np.arange(1, steps.size + 1), steps)
-    rate = active / (mean_output_tokens * step)
-    chain = _Chain(active, step, rate, mean_output_tokens)
-    if tpot_limit_s is not None and step[0] > tpot_limit_s:
+    for name, value in (("tpot_probability", tpot_probability), ("wait", wait_probability)):
+        if value is not None and not 0.0 < value <= 1.0:
+            raise ValueError(f"{name} must lie in (0, 1], not {value}")
+    chain = BatchingChain(mean_output_tokens, step_s, engines, slots_per_engine, reserved_s)
+    if tpot_limit_s is not None and chain.step[0] > tpot_limit_s:
         return 0.0
-    low, high = 0.0, float(rate[-1])
-    for _ in range(ROUNDS):
+
+    def excess(arrivals: float) -> float:
+        """Return ln of the worst measure over its limit: above 0 where a limit is broken."""
+        try:
+            masses, _, full = chain.solve(arrivals)
+        except UnstableQueueError:
+            return np.inf
+        worst = -np.inf
+        if wait_probability is not None:
+            worst = _log_ratio(full, wait_probability)
+        if tpot_limit_s is not None and tpot_probability is None:
+            step = float(masses[1:] @ chain.active) / (arrivals * mean_output_tokens)
+            worst = max(worst, _log_ratio(step, tpot_limit_s))
+        elif tpot_limit_s is not None and tpot_probability is not None:
+            tokens = masses[1:] * chain.rate
+            late = float(tokens[chain.step > tpot_limit_s].sum() / tokens.sum())
+            worst = max(worst, _log_ratio(late, 1.0 - tpot_probability))
+        return worst
+
+    return _largest(excess, float(chain.rate[-1]))
+
+
+def _log_ratio(value: float, limit: float) -> float:
+    """Return ln(value / limit), signed infinity at 0."""
+    if limit <= 0.0:
+        return -np.inf if value <= 0.0 else np.inf
+    return float(np.log(value / limit)) if value > 0.0 else -np.inf
+
+
+def _largest(excess: Callable[[float], float], bound: float) -> float:
+    """Largest argument below `bound` at which a rising function is 0 or less.
+
+    False position with halved weights (Illinois), with a bisection wherever a value is infinite
+    and every third time.
+    """
+    low, high = 0.0, bound
+    at_low, at_high = -np.inf, np.inf
+    for turn in range(200):
+        if high - low <= TOLERANCE * bound:
+            break
         middle = 0.5 * (low + high)
-        if chain.keeps(middle, tpot_limit_s, tpot_probability, wait_probability):
-            low = middle
+        if np.isfinite(at_low) and np.isfinite(at_high) and turn % 3:
+            guess = low - at_low * (high - low) / (at_high - at_low)
+            edge = 0.25 * TOLERANCE * bound
+            middle = min(max(guess, low + edge), high - edge)
+        value = excess(middle)
+        if value <= 0.0:
+            low, at_low, at_high = middle, value, 0.5 * at_high
         else:
-            high = middle
+            high, at_high, at_low = middle, value, 0.5 * at_low
     return low
-
-
-class _Chain:
-    """Steady states of one pool at different arrival rates."""
-
-    def __init__(self, active: Array, step: Array, rate: Array, mean_tokens: float) -> None:
-        self.active, self.step, self.rate = active, step, rate
-        self.mean_tokens = mean_tokens
-        self.log_rates = np.cumsum(np.log(rate))
-
-    def keeps(
-        self,
-        arrival_rate_per_s: float,
-        tpot_limit_s: float | None,
-        tpot_probability: float | None,
-        wait_probability: float | None,
-    ) -> bool:
-        """Whether every limit holds at an arrival rate."""
-        load = arrival_rate_per_s / float(self.rate[-1])
-        if not 0.0 < load < 1.0:
-            return load == 0.0
-        log_mass = self.active * np.log(arrival_rate_per_s) - self.log_rates
-        top = max(float(log_mass.max()), 0.0)
-        mass = np.exp(log_mass - top)
-        beyond = float(mass[-1]) * load / (1.0 - load)
-        total = float(mass.sum()) + beyond + float(np.exp(-top))
-        if wait_probability is not None and (mass[-1] + beyond) / total > wait_probability:
-            return False
-        if tpot_limit_s is None:
-            return True
-        if tpot_probability is None:
-            mean_active = (float(mass @ self.active) + beyond * float(self.active[-1])) / total
-            return mean_active <= tpot_limit_s * arrival_rate_per_s * self.mean_tokens
-        mass[-1] += beyond
-        tokens = mass * self.rate
-        late = float(tokens[self.step > tpot_limit_s].sum())
-        return late <= (1.0 - tpot_probability) * float(tokens.sum())
