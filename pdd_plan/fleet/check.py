@@ -92,8 +92,8 @@ def check(
     broken = [key for key in open_lanes if model.peak_state(*key) is None]
     for lane, level, flow in broken:
         usable = problem.lanes[lane].bytes_per_s[level] * problem.lanes[lane].efficiency
-        needed = flow * problem.peak_multiplier * float(
-            problem.atoms.weight @ problem.transfer_bytes
+        needed = (
+            flow * problem.peak_multiplier * float(problem.atoms.weight @ problem.transfer_bytes)
         )
         violations.append(Violation("line", problem.lanes[lane].label, needed, usable))
     if not broken:
@@ -202,10 +202,7 @@ def _check_relay(
 def _check_decode(
     model: PathModel, candidate: Candidate, site: str, keys: list[StateKey], loads: list[float]
 ) -> list[Violation]:
-    works = [
-        model.decode_work_per_s(*key, candidate.threshold_index)
-        for key in keys
-    ]
+    works = [model.decode_work_per_s(*key, candidate.threshold_index) for key in keys]
     if any(work is None for work in works):
         return [Violation("relay", site, float("inf"), 0.0)]
     needed = sum(work for work in works if work)

@@ -224,7 +224,9 @@ class EngineCatalog:
                 f"request with 99 % confidence"
             )
             self.rejected.append(
-                RejectedOption(str(common["site"]), str(common["chip"]), str(common["shape"]), reason)
+                RejectedOption(
+                    str(common["site"]), str(common["chip"]), str(common["shape"]), reason
+                )
             )
             return None
         context = self.mean_context_tokens

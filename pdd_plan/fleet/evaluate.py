@@ -101,9 +101,7 @@ class _Parts:
     extend: float = 0.0
 
 
-def evaluate(
-    problem: Problem, candidate: Candidate, model: PathModel | None = None
-) -> Evaluation:
+def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = None) -> Evaluation:
     """Predict what users see of a candidate.
 
     Parameters
@@ -137,7 +135,9 @@ def evaluate(
         multiplier = float(problem.period_multipliers[period])
         weight = float(problem.period_weights[period])
         flows = _flows(problem, candidate, multiplier)
-        peak_pools, mode = _period(model, candidate, checked, flows, multiplier, weight, laws, parts)
+        peak_pools, mode = _period(
+            model, candidate, checked, flows, multiplier, weight, laws, parts
+        )
         by_lane = {flow.lane: flow.state.utilization for flow in flows}
         peak_lines = tuple(by_lane.get(i, 0.0) for i in range(len(problem.lanes)))
     ttft = mixture(parts.direct + parts.relay)

@@ -31,7 +31,9 @@ class GoodputResult:
     limited_by: str
 
 
-def goodput(problem: Problem, candidate: Candidate, model: PathModel | None = None) -> GoodputResult:
+def goodput(
+    problem: Problem, candidate: Candidate, model: PathModel | None = None
+) -> GoodputResult:
     """Largest load of a fleet under the planning rule, at its threshold and lane shares.
 
     Parameters

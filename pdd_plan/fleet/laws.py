@@ -123,14 +123,18 @@ class PathLaws:
                 for slot_pool, slot_share in share_out.items():
                     part = share * slot_share * float(routes.sum())
                     ttft, e2e = self._path(
-                        candidate, flow, pool, prefill[pool], states[slot_pool], routes, name,
+                        candidate,
+                        flow,
+                        pool,
+                        prefill[pool],
+                        states[slot_pool],
+                        routes,
+                        name,
                         self._token_s(decode, decoders),
                     )
                     out.setdefault(name, []).append((part, ttft))
                     out.setdefault("e2e", []).append((part, e2e))
-        result = {
-            name: (sum(w for w, _ in parts), mixture(parts)) for name, parts in out.items()
-        }
+        result = {name: (sum(w for w, _ in parts), mixture(parts)) for name, parts in out.items()}
         result["tpot"] = (1.0, mixture([(s, _step_law(decode[i])) for i, s in decoders.items()]))
         gap = self._gap(flow, relay)
         if gap is not None:
@@ -205,9 +209,7 @@ class PathLaws:
             horizon *= 3.0
         return law
 
-    def _wait(
-        self, pool_index: int, engines: int, load_per_s: float, grid: TimeGrid
-    ) -> FloatArray:
+    def _wait(self, pool_index: int, engines: int, load_per_s: float, grid: TimeGrid) -> FloatArray:
         problem, pool = self.problem, self.problem.pools[pool_index]
         shared = problem.serving.dispatch == "shared"
         return waiting_time_pmf(

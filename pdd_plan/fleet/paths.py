@@ -21,14 +21,13 @@ import numpy as np
 from pdd_plan.fleet.prefill import (
     UTILIZATIONS,
     PrefillPath,
-    limit_grid,
     largest_root,
+    limit_grid,
     visible_transfer_s,
 )
 from pdd_plan.fleet.problem import FloatArray, Limit, Problem
 from pdd_plan.fleet.slots import SlotPool, token_demand
 from pdd_plan.fleet.transfer import LaneState, RelayWork, lane_state, relay_work
-
 
 StateKey = tuple[int, int, float]
 """A lane, its bandwidth level and its flow at multiplier 1 [requests/s]."""
@@ -272,9 +271,7 @@ class PathModel:
             return kernel
         return kernel + self._relayed(pool, key[0], threshold_index, limit)
 
-    def _direct_kernels(
-        self, pool: int, key: StateKey, period: int, limit: Limit
-    ) -> FloatArray:
+    def _direct_kernels(self, pool: int, key: StateKey, period: int, limit: Limit) -> FloatArray:
         states = self.lane_states(*key)
         assert states is not None
         first_s, _ = self._first_steps(key[0])
@@ -283,13 +280,9 @@ class PathModel:
             states[period], local, limit, first_s, self._token_s(key[0])
         )
 
-    def _relay_kernel(
-        self, pool: int, lane: int, threshold_index: int, limit: Limit
-    ) -> FloatArray:
+    def _relay_kernel(self, pool: int, lane: int, threshold_index: int, limit: Limit) -> FloatArray:
         _, first_s = self._first_steps(lane)
-        return self.prefill[pool].relay_kernel(
-            threshold_index, limit, first_s, self._token_s(lane)
-        )
+        return self.prefill[pool].relay_kernel(threshold_index, limit, first_s, self._token_s(lane))
 
     def ideal_capacities(self, pool: int, engines: Sequence[int], slot_wait: float) -> FloatArray:
         """Loads above those of any lane state and threshold [requests/s], shape (engines,).
@@ -383,9 +376,7 @@ class PathModel:
         ]
         return float(self.problem.period_weights @ np.array(by_period))
 
-    def handoff_ok(
-        self, lane: int, level: int, flow_per_s: float, threshold_index: int
-    ) -> bool:
+    def handoff_ok(self, lane: int, level: int, flow_per_s: float, threshold_index: int) -> bool:
         """Whether the gap at the hand-off keeps its limits on a lane, at the peak.
 
         The faster the relay speaks, the more there is to recompute: its fastest step counts.

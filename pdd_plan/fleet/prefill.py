@@ -250,8 +250,9 @@ class PrefillPath:
         capacity = np.asarray(engines, dtype=np.float64)[:, None] * self.pool.kv_capacity_bytes
         mean, square = held[:, 0], held[:, 1]
         dead = ~np.isfinite(mean)
-        mean, spread = np.where(dead, 1.0, mean), MEMORY_QUANTILE * np.sqrt(
-            np.where(dead, 1.0, square)
+        mean, spread = (
+            np.where(dead, 1.0, mean),
+            MEMORY_QUANTILE * np.sqrt(np.where(dead, 1.0, square)),
         )
         root = (-spread + np.sqrt(spread**2 + 4.0 * mean * capacity)) / (2.0 * mean)
         return np.where(dead, 0.0, root**2)

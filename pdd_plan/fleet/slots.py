@@ -15,7 +15,6 @@ import numpy as np
 from pdd_plan.fleet.problem import Limit, PoolOption, Problem
 from pdd_plan.queueing import batching_capacity, erlang_c
 
-
 E2E_SHARE = 0.8
 """Share of an end-to-end limit that prefill and tokens may take on idle engines."""
 

@@ -80,10 +80,15 @@ def node_bound(tables: NodeTables, *, quick: bool = False) -> float:
     dynamic programming over steps.
     """
     problem = tables.problem
-    sources = {problem.lanes[states.lane].source for states in tables.lanes}
-    if len(sources) == 1 and len(tables.lanes) <= 2:
+    if bounds_are_tight(tables):
         return _bound_of_pairs(tables, quick)
     return float(_least_by_steps(tables, _state_costs(tables, quick))[problem.load_steps])
+
+
+def bounds_are_tight(tables: NodeTables) -> bool:
+    """Whether `node_bound` looks at every combination of lane states."""
+    sources = {tables.problem.lanes[states.lane].source for states in tables.lanes}
+    return len(sources) <= 1 and len(tables.lanes) <= 2
 
 
 def drop_hopeless_states(tables: NodeTables, usd_per_hour: float) -> None:
@@ -99,8 +104,7 @@ def drop_hopeless_states(tables: NodeTables, usd_per_hour: float) -> None:
     problem = tables.problem
     if usd_per_hour == float("inf") or not tables.lanes:
         return
-    sources = {problem.lanes[states.lane].source for states in tables.lanes}
-    if len(sources) == 1 and len(tables.lanes) <= 2:
+    if bounds_are_tight(tables):
         tables.keep(_cheap_in_pairs(tables, usd_per_hour))
         return
     costs = _state_costs(tables, quick=True)

@@ -48,10 +48,12 @@ class NodeModel:
         sources = {self.problem.lanes[s.lane].source for s in tables.lanes}
         self.one_site = len(sources) == 1
         self._seen: set[tuple[str, int, int]] = set()
+        self._reduced: dict[int, list[float]] = {}
         self.model = pulp.LpProblem("node", pulp.LpMinimize)
         self.open = {
             states.lane: [
-                self.model.add_variable(f"w_{states.lane}_{k}", cat="Binary") for k in range(states.size)
+                self.model.add_variable(f"w_{states.lane}_{k}", cat="Binary")
+                for k in range(states.size)
             ]
             for states in tables.lanes
         }
@@ -118,9 +120,7 @@ class NodeModel:
             self.model += pulp.LpAffineExpression(work + _negative(capacity)) <= 0
             first = [self.count[p.pool][0] for p in pools]
             for states, amounts in works:
-                busy = [
-                    v for v, a in zip(self.open[states.lane], amounts, strict=True) if a > 0.0
-                ]
+                busy = [v for v, a in zip(self.open[states.lane], amounts, strict=True) if a > 0.0]
                 if busy:
                     self.model += pulp.lpSum(busy) <= pulp.lpSum(first)
 
@@ -298,6 +298,27 @@ class NodeModel:
     def solve(self, solver: SolverName, time_limit_s: float, known_bound: float) -> Outcome:
         """Solve the model as it stands; see :func:`pdd_plan.optimizer.solver.solve`."""
         return solve(self.model, solver, time_limit_s, known_bound)
+
+    def relax(self, solver: SolverName, time_limit_s: float, known_bound: float) -> Outcome:
+        """Solve the linear relaxation and remember what each lane state costs in it."""
+        outcome = solve(self.model, solver, time_limit_s, known_bound, relaxed=True)
+        self._reduced = {}
+        if outcome.solved and outcome.feasible:
+            for lane, variables in self.open.items():
+                self._reduced[lane] = [
+                    outcome.bound + max(float(variable.dj or 0.0), 0.0) for variable in variables
+                ]
+        return outcome
+
+    def close_states(self, usd_per_hour: float) -> None:
+        """Close lane states that cost more than a known plan in the linear relaxation.
+
+        A state with reduced cost d cannot be open in any solution below bound + d.
+        """
+        for lane, bounds in self._reduced.items():
+            for variable, bound in zip(self.open[lane], bounds, strict=True):
+                if bound > usd_per_hour * (1.0 + 1e-9):
+                    variable.upBound = 0
 
     def solution(self) -> Solution:
         """Engines and lane states of the solution that the variables hold."""

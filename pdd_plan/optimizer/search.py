@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
-from pdd_plan.optimizer.covers import drop_hopeless_states, node_bound
+from pdd_plan.optimizer.covers import bounds_are_tight, drop_hopeless_states, node_bound
 from pdd_plan.optimizer.model import NodeModel
 from pdd_plan.optimizer.solver import SolverName
 from pdd_plan.optimizer.tables import NodeTables, Reach
@@ -135,7 +135,7 @@ class _Node:
     order: int
     tables: NodeTables = field(compare=False)
     model: NodeModel | None = field(default=None, compare=False)
-    bounded: bool = field(default=False, compare=False)
+    stage: int = field(default=0, compare=False)
     turns: int = field(default=0, compare=False)
 
 
@@ -181,12 +181,11 @@ class _Search:
             heapq.heappush(self.queue, _Node(bound, order, tables))
         while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
             node = heapq.heappop(self.queue)
-            if node.bounded:
+            if node.stage == len(STAGES):
                 self._turn(node)
             else:
-                node.bounded = True
-                drop_hopeless_states(node.tables, self.cost)
-                node.bound = max(node.bound, node_bound(node.tables))
+                STAGES[node.stage](self, node)
+                node.stage += 1
                 heapq.heappush(self.queue, node)
         return self._result(len(pairs), min([node.bound for node in self.queue] + [self.cost]))
 
@@ -203,6 +202,24 @@ class _Search:
             tables = nodes[order]
             if node_bound(tables) < float("inf"):
                 self._turn(_Node(bound, order, tables), keep=False)
+
+    def tabulate(self, node: _Node) -> None:
+        """Bound a node with waiting times, for the lane states that a better plan may use."""
+        drop_hopeless_states(node.tables, self.cost)
+        node.bound = max(node.bound, node_bound(node.tables))
+
+    def relax(self, node: _Node) -> None:
+        """Bound a node by its linear relaxation, where covers are not almost exact already."""
+        if node.bound == float("inf") or bounds_are_tight(node.tables):
+            return
+        outcome = self._model(node).relax(self.options.solver, max(self.left_s(), 0.1), node.bound)
+        node.bound = max(node.bound, outcome.bound)
+
+    def _model(self, node: _Node) -> NodeModel:
+        if node.model is None:
+            node.model = NodeModel(node.tables)
+            self.cuts += node.model.rows_added
+        return node.model
 
     def _result(self, nodes: int, lower: float) -> SearchResult:
         gap = max(0.0, (self.cost - lower) / self.cost) if self.best else float("inf")
@@ -229,28 +246,27 @@ class _Search:
     def _turn(self, node: _Node, *, keep: bool = True) -> None:
         """Give a node one slice of time; put it back unless it is closed or not to be kept."""
         self.solved.add(node.order)
-        if node.model is None:
-            node.model = NodeModel(node.tables)
-            self.cuts += node.model.rows_added
+        model = self._model(node)
+        model.close_states(self.cost)
         slice_s = FIRST_SLICE_S * 2**node.turns
         node.turns += 1
         deadline = time.monotonic() + slice_s
         while True:
-            rows = node.model.rows_added
+            rows = model.rows_added
             limit_s = min(self.left_s(), deadline - time.monotonic())
             if limit_s <= 0.0:
                 break
-            outcome = node.model.solve(self.options.solver, limit_s, node.bound)
+            outcome = model.solve(self.options.solver, limit_s, node.bound)
             node.bound = outcome.bound
             if not outcome.feasible:
                 if outcome.solved:
                     return
                 break
-            solution = node.model.solution()
-            added = node.model.repair(solution)
-            self.cuts += node.model.rows_added - rows
+            solution = model.solution()
+            added = model.repair(solution)
+            self.cuts += model.rows_added - rows
             if not added:
-                kept = self._offer(node.model.candidate(solution))
+                kept = self._offer(model.candidate(solution))
                 if outcome.solved and kept:
                     return
                 break
@@ -270,6 +286,10 @@ class _Search:
             if self.options.progress:
                 self.options.progress(f"plan at {cost:.2f} per hour")
         return True
+
+
+STAGES = (_Search.tabulate, _Search.relax)
+"""Bounds of a node, each dearer and tighter than the one before; then comes the MILP."""
 
 
 def search(

@@ -40,7 +40,12 @@ class Outcome:
 
 
 def solve(
-    model: pulp.LpProblem, solver: SolverName, time_limit_s: float, known_bound: float
+    model: pulp.LpProblem,
+    solver: SolverName,
+    time_limit_s: float,
+    known_bound: float,
+    *,
+    relaxed: bool = False,
 ) -> Outcome:
     """Solve a minimization model.
 
@@ -54,6 +59,8 @@ def solve(
         Time limit [s].
     known_bound : float
         Lower bound known beforehand.
+    relaxed : bool
+        Let whole numbers be broken: the linear relaxation.
 
     Returns
     -------
@@ -71,8 +78,8 @@ def solve(
     itself.
     """
     if solver == "highs":
-        return _highs(model, time_limit_s, known_bound)
-    return _cbc(model, time_limit_s, known_bound)
+        return _highs(model, time_limit_s, known_bound, whole=not relaxed)
+    return _cbc(model, time_limit_s, known_bound, whole=not relaxed)
 
 
 @contextmanager
@@ -89,11 +96,13 @@ def _silent() -> Iterator[None]:
         os.close(kept)
 
 
-def _highs(model: pulp.LpProblem, time_limit_s: float, known_bound: float) -> Outcome:
+def _highs(
+    model: pulp.LpProblem, time_limit_s: float, known_bound: float, *, whole: bool
+) -> Outcome:
     import highspy
 
     command = pulp.HiGHS(
-        msg=False, threads=1, timeLimit=max(time_limit_s, 0.01), gapRel=RELATIVE_GAP
+        mip=whole, msg=False, threads=1, timeLimit=max(time_limit_s, 0.01), gapRel=RELATIVE_GAP
     )
     if not command.available():
         raise SolverError("HiGHS is not installed: pip install highspy")
@@ -110,18 +119,18 @@ def _highs(model: pulp.LpProblem, time_limit_s: float, known_bound: float) -> Ou
     info = highs.getInfo()
     if status == kinds.kOptimal:
         objective = float(info.objective_function_value)
-        bound = float(info.mip_dual_bound) if model.isMIP() else objective
+        bound = float(info.mip_dual_bound) if whole and model.isMIP() else objective
         return Outcome(solved=True, feasible=True, bound=max(bound, known_bound))
     if status in (kinds.kTimeLimit, kinds.kInterrupt, kinds.kIterationLimit):
-        bound = float(info.mip_dual_bound) if model.isMIP() else known_bound
+        bound = float(info.mip_dual_bound) if whole and model.isMIP() else known_bound
         feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         return Outcome(solved=False, feasible=feasible, bound=max(bound, known_bound))
     raise SolverError(f"HiGHS stopped with status {highs.modelStatusToString(status)}")
 
 
-def _cbc(model: pulp.LpProblem, time_limit_s: float, known_bound: float) -> Outcome:
+def _cbc(model: pulp.LpProblem, time_limit_s: float, known_bound: float, *, whole: bool) -> Outcome:
     command = pulp.PULP_CBC_CMD(
-        msg=False, threads=1, timeLimit=max(time_limit_s, 0.01), gapRel=RELATIVE_GAP
+        mip=whole, msg=False, threads=1, timeLimit=max(time_limit_s, 0.01), gapRel=RELATIVE_GAP
     )
     if not command.available():
         raise SolverError("CBC is not available here; use --solver highs")

@@ -275,9 +275,7 @@ class NodeTables:
         if not table.any():
             return None
         cuts = np.cumsum([s.size for s in states])[:-1]
-        by_lane = dict(
-            zip([s.lane for s in states], np.split(table, cuts, axis=1), strict=True)
-        )
+        by_lane = dict(zip([s.lane for s in states], np.split(table, cuts, axis=1), strict=True))
         return PoolCapacity(index, table.max(axis=1), by_lane)
 
     def _span(

@@ -189,8 +189,14 @@ Threshold = Annotated[
 
 
 class Routing(Section):
-    """Which requests go straight to main decode, and which through the relay."""
+    """Which requests go which way: to main decode or its relay, or to which prefill site."""
 
+    between: Literal["decode", "prefill"] = Field(
+        default="decode",
+        description="What the threshold chooses between. `decode`: straight to main decode, or "
+        "through the relay. `prefill`: prefill beside decode up to the threshold, and at the remote "
+        "prefill site above it.",
+    )
     by: RoutingBy = Field(
         default="hit_rate",
         description="Property compared with the threshold: the share of the prompt that main "

@@ -10,9 +10,6 @@ from pdd_plan.simulation.records import EXTEND_BEGINS, EXTEND_ENDS, World
 MOST_ROUNDS = 12
 """Rounds of catching up after which the relay is stopped whatever is left."""
 
-SHRINKING = 0.95
-"""A round must be expected to leave less than this share of the tokens before it."""
-
 
 @jit
 def may_catch_up(world: World, relay: int) -> bool:
@@ -36,7 +33,7 @@ def exchange(world: World, r: int, now_s: float) -> bool:
     -------
     bool
         Whether the relay stops now: always in one shot; in catching up when at most one token
-        is left, or a further round would not shrink what is left.
+        is left, or the next would not leave a whole token less.
 
     Notes
     -----
@@ -57,7 +54,7 @@ def exchange(world: World, r: int, now_s: float) -> bool:
     half_rtt_s = world.lanes[requests[r].lane].half_rtt_s
     extend_s = stations[i].extend_fixed_s + stations[i].extend_per_token_s * backlog
     expected = (half_rtt_s + extend_s) / token_time_s(world, requests[r].relay)
-    going = catch_up and expected < SHRINKING * backlog and requests[r].rounds < MOST_ROUNDS
+    going = catch_up and expected <= backlog - 1.0 and requests[r].rounds < MOST_ROUNDS
     requests[r].rounds += 1
     requests[r].backlog = backlog
     requests[r].final = 0 if going else 1

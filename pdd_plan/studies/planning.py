@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pdd_plan.errors import InputError, SolverError, UnstableQueueError
-from pdd_plan.fleet.build import BuiltProblem, build_problem
+from pdd_plan.fleet.build import build_problem
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.goodput import GoodputResult, goodput
 from pdd_plan.fleet.paths import PathModel

@@ -267,7 +267,7 @@ class Reference:
                 record.gap = 0.0 if made else math.nan
                 return
             expected = (half + fixed + each * behind) / relay.step_s()
-            last = one_shot or expected >= 0.95 * behind or rounds >= 12
+            last = one_shot or expected > behind - 1 or rounds >= 12
             rounds += 1
             stopped_at = env.now
             if last:
