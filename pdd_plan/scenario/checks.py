@@ -10,6 +10,7 @@ from pdd_plan.catalog import ChipProfile, chip_names, load_chip, load_model, mod
 from pdd_plan.errors import InputError
 from pdd_plan.scenario.check_engines import check_engines
 from pdd_plan.scenario.check_fleet import check_links, check_sites
+from pdd_plan.scenario.check_routing import check_prefill_routing
 from pdd_plan.scenario.files import names_file
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts
@@ -39,6 +40,7 @@ def check_parts(parts: Parts) -> list[Fault]:
         _check_chips,
         _check_prices,
         _check_routing,
+        check_prefill_routing,
         _check_goal,
         _check_efficiency_files,
     )
@@ -69,7 +71,7 @@ def _check_workload(parts: Parts) -> Iterator[Fault]:
         return
     trace, path = workload.trace, "workload.trace"
     timed = trace is not None and trace.format not in ("claude_code", "atoms")
-    if workload.rate_per_s is None and not timed and parts.objective != "goodput":
+    if workload.rate_per_s is None and not timed and parts.objective not in ("goodput", "bcr"):
         why = "there is no trace" if trace is None else f"{trace.format} records no arrival times"
         yield (
             "workload.rate",

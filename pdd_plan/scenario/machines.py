@@ -53,9 +53,7 @@ class PrefillTable(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _ascending(self.tokens, "tokens")
-        _same_size(self.time_s, self.tokens, "time", "tokens")
-        _not_falling(self.time_s, "time")
+        check_table(self.tokens, self.time_s, "time", "s")
         return self
 
 
@@ -96,6 +94,25 @@ class DecodeTable(Section):
         return self
 
 
+def check_table(tokens: tuple[float, ...], values: tuple[float, ...], key: str, unit: str) -> None:
+    """Refuse a measured table by tokens that is out of order, ragged or falling.
+
+    Parameters
+    ----------
+    tokens : tuple of float
+        Entries of ``tokens``.
+    values : tuple of float
+        What was measured at each, in `unit`.
+    key : str
+        Key of the values.
+    unit : str
+        Their unit, for messages.
+    """
+    _ascending(tokens, "tokens")
+    _same_size(values, tokens, key, "tokens")
+    _not_falling(values, key, unit)
+
+
 def _ascending(values: tuple[float, ...], key: str) -> None:
     for i in range(1, len(values)):
         if values[i] <= values[i - 1]:
@@ -110,17 +127,19 @@ def _same_size(values: tuple[Any, ...], other: tuple[Any, ...], key: str, of: st
     if len(values) != len(other):
         raise problem(
             f" has {len(values)} entries, but {of} has {len(other)}",
-            f"give one entry of time for each entry of {of}",
+            f"give one entry of {key.partition('.')[0]} for each entry of {of}",
             key,
         )
 
 
-def _not_falling(values: tuple[float, ...], key: str) -> None:
+def _not_falling(values: tuple[float, ...], key: str, unit: str = "s") -> None:
+    less = "take less time" if unit == "s" else "need less room"
     for i in range(1, len(values)):
         if values[i] < values[i - 1]:
             raise problem(
-                f": {values[i]:g} s follows {values[i - 1]:g} s, so more work would take less time",
-                "smooth the measurements so that times do not fall",
+                f": {values[i]:g} {unit} follows {values[i - 1]:g} {unit}, so more work would "
+                f"{less}",
+                "smooth the measurements so that they do not fall",
                 key,
             )
 

@@ -32,12 +32,24 @@ class KvTable(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_table(self.tokens, self.size_bytes, "size", "bytes")
+        if self.size_bytes[-1] == self.size_bytes[0]:
+            raise problem(
+                f" is {self.size_bytes[0]:g} bytes at every length, so a token would take no room",
+                "measure at lengths further apart",
+                "size",
+            )
         return self
 
     def line(self) -> tuple[float, float]:
-        """Return bytes fixed and per token of the line through the first and the last point."""
+        """Return bytes fixed and per token of the line through the first and the last point.
+
+        A line that would start below 0 goes through the origin and the last point instead.
+        """
         slope = (self.size_bytes[-1] - self.size_bytes[0]) / (self.tokens[-1] - self.tokens[0])
-        return max(self.size_bytes[0] - slope * self.tokens[0], 0.0), slope
+        fixed = self.size_bytes[0] - slope * self.tokens[0]
+        if fixed < 0.0:
+            return 0.0, self.size_bytes[-1] / self.tokens[-1]
+        return fixed, slope
 
 
 class ModelNumbers(Section):

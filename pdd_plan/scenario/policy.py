@@ -194,8 +194,8 @@ class Routing(Section):
     between: Literal["decode", "prefill"] = Field(
         default="decode",
         description="What the threshold chooses between. `decode`: straight to main decode, or "
-        "through the relay. `prefill`: prefill beside decode up to the threshold, and at the remote "
-        "prefill site above it.",
+        "through the relay. `prefill`: prefilled beside decode up to the threshold, and at the "
+        "remote prefill site above it.",
     )
     by: RoutingBy = Field(
         default="hit_rate",

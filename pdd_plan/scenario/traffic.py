@@ -136,7 +136,8 @@ class Workload(Section):
         default=None,
         alias="rate",
         description="Mean arrival rate; rescales a trace, whose own rate is the default. Required "
-        "with `mixture` and `classes`, except where the objective is goodput.",
+        "with `mixture` and `classes`, except where the objective is goodput or bcr: there it is "
+        "the least that the fleet must carry.",
     )
     arrival_scv: Annotated[float, Quantity("factor", "1", ge=0, le=1e4)] | None = Field(
         default=None,

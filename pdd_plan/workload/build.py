@@ -40,7 +40,8 @@ def build_workload(scenario: Scenario) -> Workload:
     Returns
     -------
     Workload
-        With ``arrival_rate_per_s`` 0 where none is given and none is needed (objective goodput).
+        With ``arrival_rate_per_s`` 0 where none is given and none is needed (objective goodput
+        or bcr).
 
     Raises
     ------
@@ -96,7 +97,7 @@ def _from_trace(scenario: Scenario) -> Workload:
     if trace.time_in_session_s is not None:
         trace_rate = None
     rate = section.rate_per_s or trace_rate
-    if rate is None and scenario.objective != "goodput":
+    if rate is None and scenario.objective == "cost_per_token":
         raise _problem(
             scenario,
             "workload.trace",
@@ -173,7 +174,7 @@ def _given(
     """Return the workload of request types that come without arrivals."""
     section = scenario.workload
     rate = section.rate_per_s
-    if rate is None and scenario.objective != "goodput":
+    if rate is None and scenario.objective == "cost_per_token":
         raise _problem(
             scenario,
             "workload",

@@ -42,6 +42,12 @@ class Wrong:
 CSV = scenario_text(TRACE)
 MANY = scenario_text(CLASSES)
 SHAPES = scenario_text(tail=ENGINES)
+SIZES = (
+    scenario_text()
+    .replace("roles: [decode]", "roles: [prefill, decode]")
+    .replace("roles: [prefill, relay]", "roles: [prefill]")
+    .replace("links:\n", "routing: {between: prefill, by: uncached_tokens}\nlinks:\n")
+)
 NUMBERS = scenario_text().replace("model: deepseek-v3\n", MODEL_NUMBERS)
 PERIODS = "slo:\n  scope: every_period\n"
 TWO_PARTS = """\
@@ -329,6 +335,36 @@ CASES = [
     Wrong("thresholds fixed and free", "links:",
           "routing: {threshold: 0.5, thresholds: [0.5]}\nlinks:", "routing", "routing.threshold",
           "fixes", "keep one"),
+    Wrong("sizes by hit rate", "by: uncached_tokens", "by: hit_rate", "by: hit_rate", "routing.by",
+          "routed by size", "uncached_tokens", SIZES),
+    Wrong("sizes with a relay", "roles: [prefill]", "roles: [prefill, relay]", "roles: [prefill, r",
+          "sites.beijing.roles", "has relay", "remove relay", SIZES),
+    Wrong("sizes without home prefill", "[prefill, decode]", "[decode]", "roles: [decode]",
+          "sites.shanghai.roles", "nothing to choose between", "add prefill", SIZES),
+    Wrong("sizes with two homes", "roles: [prefill]", "roles: [prefill, decode]",
+          "roles: [prefill, decode]\n    chips:\n      h20:", "sites.shanghai.roles",
+          "beijing and shanghai decode", "keep decode at beijing", SIZES),
+    Wrong("sizes with two lines", "sites:\n",
+          "sites:\n  tokyo: {roles: [prefill], chips: {h200: {available: 8, price: 4}}}\n",
+          "- {from: tokyo", "links.1", "2 lines lead to shanghai", "keep one line",
+          SIZES + "  - {from: tokyo, to: shanghai, bandwidth: 1, owned: true, rtt: 1}\n"),
+    Wrong("sizes with a hand-off limit", "tpot_p90: 60 ms", "handoff_gap_p99: 1 s", "handoff_gap",
+          "slo.handoff_gap_p99", "does without", "remove handoff_gap_p99", SIZES),
+    Wrong("cache twice", "kv_bytes_per_token: 320 KiB/token",
+          "kv_bytes_per_token: 320 KiB/token\n  kv_table: {tokens: [1, 2], size: [1, 2]}",
+          "kv_bytes_per_token: 320", "model.kv_bytes_per_token", "beside kv_table", "remove it",
+          NUMBERS),
+    Wrong("no cache", "  kv_bytes_per_token: 320 KiB/token\n", "", "model:",
+          "model.kv_bytes_per_token", "is missing", "68.6 KiB/token", NUMBERS),
+    Wrong("cache table falls", "kv_bytes_per_token: 320 KiB/token",
+          "kv_table: {tokens: [1, 2], size: [2 MiB, 1 MiB]}", "kv_table", "model.kv_table.size",
+          "follows", "smooth", NUMBERS),
+    Wrong("cache table ragged", "kv_bytes_per_token: 320 KiB/token",
+          "kv_table: {tokens: [1, 2], size: [2 MiB]}", "kv_table", "model.kv_table.size",
+          "has 1 entries, but tokens has 2", "one entry of size", NUMBERS),
+    Wrong("cache table flat", "kv_bytes_per_token: 320 KiB/token",
+          "kv_table: {tokens: [1, 2], size: [2 MiB, 2 MiB]}", "kv_table", "model.kv_table.size",
+          "no room", "further apart", NUMBERS),
     Wrong("budget without use", "links:", "budget: 100 USD/h\nlinks:", "budget", "budget",
           "cost_per_token", "objective: goodput"),
     Wrong("engine of unknown chip", "  - chip: h200", "  - chip: h2000", "h2000", "engines.0.chip",
