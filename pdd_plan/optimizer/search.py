@@ -46,12 +46,15 @@ class SearchOptions:
         Told in words what was found.
     first_feasible : bool
         Stop at the first candidate that keeps the rule: asks only whether there is one.
+    below_usd_per_hour : float
+        Only candidates cheaper than this count: a budget, or the cost of a known plan.
     """
 
     time_limit_s: float = 60.0
     solver: SolverName = "highs"
     progress: Callable[[str], None] | None = None
     first_feasible: bool = False
+    below_usd_per_hour: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Certificate:
     Attributes
     ----------
     lower_bound_usd_per_hour : float
-        Bound on the cost of any candidate; infinite where none exists.
+        Bound on the cost of any candidate; infinite where none exists that counts.
     gap : float
         (cost - bound) / cost; infinite without a plan.
     cuts : int
@@ -151,7 +154,7 @@ class _Search:
         self.options = options
         self.started = time.monotonic()
         self.best: Candidate | None = None
-        self.cost = float("inf")
+        self.cost = options.below_usd_per_hour
         self.evaluations = 0
         self.cuts = 0
         self.solved: set[int] = set()
@@ -222,6 +225,8 @@ class _Search:
         return node.model
 
     def _result(self, nodes: int, lower: float) -> SearchResult:
+        if self.best is None and lower >= self.cost:
+            lower = float("inf")
         gap = max(0.0, (self.cost - lower) / self.cost) if self.best else float("inf")
         certificate = Certificate(
             lower_bound_usd_per_hour=lower,
@@ -233,12 +238,12 @@ class _Search:
             solver=self.options.solver,
             solve_time_s=time.monotonic() - self.started,
         )
-        return SearchResult(self.best, self.cost, certificate)
+        return SearchResult(self.best, self.cost if self.best else float("inf"), certificate)
 
     def _open(self, bound: float) -> bool:
         """Whether a node of this bound may still hold a cheaper candidate."""
         if self.best is None:
-            return bound < float("inf")
+            return bound < self.cost
         if self.options.first_feasible:
             return False
         return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
