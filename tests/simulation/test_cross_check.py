@@ -1,0 +1,122 @@
+"""The analytic model against simulation on random plans, and wrong models that must be caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from cross_check import TOLERANCES, differences
+
+import pdd_plan.fleet.laws
+import pdd_plan.fleet.stations
+import pdd_plan.fleet.transfer
+from pdd_plan.fleet.evaluate import evaluate
+from pdd_plan.simulation import SimulationOptions, SimulationResult, simulate
+from tests.problems import ProblemOptions, random_problem
+
+KINDS = (
+    ProblemOptions(),
+    ProblemOptions(prefill_sites=2, decode_sites=2, chips=2),
+    ProblemOptions(chips=2, rate_per_s=(8.0, 40.0)),
+    ProblemOptions(rate_per_s=(20.0, 60.0), load=(0.6, 0.9)),
+)
+OPTIONS = SimulationOptions(requests=120_000, replications=4, handoff="one_shot")
+
+
+@lru_cache(maxsize=256)
+def case(seed: int):
+    """A random plan, the kind of fleet going round, with a stated hand-off."""
+    problem, candidate = random_problem(seed, KINDS[seed % len(KINDS)])
+    serving = replace(problem.serving, handoff="one_shot")
+    return replace(problem, serving=serving), candidate
+
+
+@lru_cache(maxsize=256)
+def simulated(seed: int, requests: int = OPTIONS.requests) -> SimulationResult:
+    return simulate(*case(seed), replace(OPTIONS, requests=requests, seed=seed))
+
+
+SEEDS = (1, 3, 6, 8)
+"""Plans for the quick part: one of each kind."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_predictions_agree_with_simulation(seed):
+    found = differences(evaluate(*case(seed)), simulated(seed))
+    assert not [str(one) for one in found.values() if one.too_large]
+
+
+# --- wrong models --------------------------------------------------------------------------------
+
+
+def caught(seeds=SEEDS) -> set[str]:
+    """Figures that differ too much on some plan."""
+    return {
+        what
+        for seed in seeds
+        for what, one in differences(evaluate(*case(seed)), simulated(seed)).items()
+        if one.too_large
+    }
+
+
+def test_a_line_that_is_not_shared_is_caught(monkeypatch):
+    def alone(alone_s, weights, utilization, points=16, **_):  # noqa: ARG001
+        values = np.asarray(alone_s, dtype=float)
+        return np.repeat(values[:, None], points, axis=1), np.full(points, 1 / points)
+
+    monkeypatch.setattr(pdd_plan.fleet.transfer, "transfer_time_points", alone)
+    assert caught() & {"ttft_p50", "ttft_p90", "ttft_p99"}
+
+
+def test_waits_of_a_queue_that_ignores_the_spread_of_service_are_caught(monkeypatch):
+    right = pdd_plan.fleet.laws.waiting_time_pmf
+
+    def of_mean(service_s, weights, servers, rate, grid, **options):
+        mean = np.array([float(np.dot(weights, service_s))])
+        return right(mean, np.ones(1), servers, rate, grid, **options)
+
+    monkeypatch.setattr(pdd_plan.fleet.laws, "waiting_time_pmf", of_mean)
+    assert caught() & {"ttft_p90", "ttft_p99"}
+
+
+def test_waits_of_one_fast_server_are_caught(monkeypatch):
+    right = pdd_plan.fleet.laws.waiting_time_pmf
+
+    def one_server(service_s, weights, servers, rate, grid, **options):
+        return right(np.asarray(service_s) / servers, weights, 1, rate, grid, **options)
+
+    monkeypatch.setattr(pdd_plan.fleet.laws, "waiting_time_pmf", one_server)
+    assert caught() & {"ttft_p50", "ttft_p90", "ttft_p99"}
+
+
+def test_batches_that_cost_nothing_are_caught(monkeypatch):
+    right = pdd_plan.fleet.stations.continuous_batching
+
+    def flat(rate, tokens, step_s, engines, slots):
+        return right(rate, tokens, np.full_like(step_s, step_s[0]), engines, slots)
+
+    monkeypatch.setattr(pdd_plan.fleet.stations, "continuous_batching", flat)
+    assert "tpot_mean" in caught()
+
+
+def test_times_off_by_a_tenth_are_caught(monkeypatch):
+    right = pdd_plan.fleet.laws.Law.quantile
+    monkeypatch.setattr(pdd_plan.fleet.laws.Law, "quantile", lambda law, p: 1.15 * right(law, p))
+    assert caught() >= {"ttft_p50", "ttft_p90"}
+
+
+# --- the whole grid ------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_nine_of_ten_random_plans_agree():
+    plans, misses = 200, {what: [] for what in TOLERANCES}
+    for seed in range(100, 100 + plans):
+        result = simulated(seed, 200_000)
+        for what, one in differences(evaluate(*case(seed)), result).items():
+            if one.too_large:
+                misses[what].append(f"{seed}: {one}")
+    for what, rows in misses.items():
+        assert len(rows) <= plans // 10, "\n".join([what, *rows])
