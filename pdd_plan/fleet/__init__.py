@@ -1,1 +1,1 @@
-
+"""From a scenario to a planning problem, and what a candidate fleet does."""

@@ -108,6 +108,7 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         slot_waits=SLOT_WAITS if slot_wait is None else (slot_wait,),
         kv_bytes=atoms.input_tokens * per_token + fixed,
         transfer_bytes=atoms.missing_tokens * per_token + fixed,
+        kv_bytes_per_token=per_token,
         pools=pools,
         lanes=_lanes(scenario),
         networks={name: _network(scenario, name, pools, chips) for name in scenario.sites},

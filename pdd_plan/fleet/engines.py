@@ -114,7 +114,7 @@ class EngineCatalog:
         self.rejected += [
             RejectedOption(site, name, one.shape.label, one.reason) for one in rejected
         ]
-        usable = []
+        usable: list[tuple[EngineShape, EngineSpec | None]] = []
         for shape in fitting:
             if shape.chips <= offer.available:
                 usable.append((shape, None))

@@ -15,6 +15,7 @@ import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult, check
+from pdd_plan.fleet.handoff import HandoffChoices, handoff_choices
 from pdd_plan.fleet.laws import Law, PathLaws, mixture
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
@@ -67,6 +68,8 @@ class Evaluation:
         Whether the planning rule is kept.
     handoff_mode : str
         ``one_shot`` or ``catch_up``.
+    handoff : HandoffChoices or None
+        Ways of handing over side by side, at the peak; None where nothing is relayed.
     """
 
     ttft: Law
@@ -84,7 +87,7 @@ class Evaluation:
     limits: tuple[LimitResult, ...]
     check: CheckResult
     handoff_mode: str
-    peak: Mapping[str, float] = field(default_factory=dict)
+    handoff: HandoffChoices | None
 
 
 @dataclass
@@ -130,6 +133,7 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
     peak_pools: dict[int, PoolState] = {}
     peak_lines: tuple[float, ...] = ()
     mode = "one_shot"
+    flows: list[LaneFlow] = []
     order = np.argsort(problem.period_multipliers)
     for period in order:
         multiplier = float(problem.period_multipliers[period])
@@ -161,6 +165,7 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
         limits=tuple(_limit(limit, laws_by_metric[limit.metric]) for limit in problem.limits),
         check=checked,
         handoff_mode=mode,
+        handoff=handoff_choices(model, candidate, flows),
     )
 
 
@@ -218,7 +223,7 @@ def _period(
         if here:
             if not pools:
                 raise UnstableQueueError(f"no decode engine at {site}")
-            decodes |= decode_site(problem, candidate, site, here, work, pools)
+            decodes |= decode_site(problem, candidate, here, work, pools)
     total = sum(flow.flow_per_s for flow in flows)
     for flow in flows:
         lane = problem.lanes[flow.lane]

@@ -305,6 +305,10 @@ class WorkloadFacts(PlanModel):
     mean_uncached_tokens: NonNegative
     mean_output_tokens: NonNegative
     mean_hit_rate: Fraction
+    share_hit_95: Fraction | None = Field(None, description="Requests with a hit rate of 95 %.")
+    blocks_reused_fraction: Fraction | None = Field(
+        None, description="Prompt blocks that an unlimited cache holds, where the trace has blocks."
+    )
     arrival_scv: NonNegative | None = None
     hit_rate: Histogram | None = None
 
@@ -317,6 +321,7 @@ class Handoff(PlanModel):
     extra_relay_token_fraction: NonNegative | None = None
     extra_main_decode_work_fraction: NonNegative | None = None
     one_shot_gap_s: Percentiles | None = None
+    catch_up_gap_s: Percentiles | None = None
     kv_push_gap_s: Percentiles | None = Field(None, description="KV sent instead of recomputed.")
 
 

@@ -199,6 +199,8 @@ class Problem:
         Candidate limits on the probability that a request waits for a slot at relay or decode.
     kv_bytes, transfer_bytes : ndarray, shape (atoms,)
         KV cache of the whole prompt and the part of it that main decode misses [bytes].
+    kv_bytes_per_token : float
+        KV cache of one token, to compare ways of handing over [bytes].
     stock : mapping of (site, chip) to int
         Chips available.
     period_multipliers, period_weights : ndarray
@@ -227,6 +229,7 @@ class Problem:
     limits: tuple[Limit, ...]
     serving: ServingOptions = field(default_factory=ServingOptions)
     arrival_scv: float = 1.0
+    kv_bytes_per_token: float = 0.0
     period_multipliers: FloatArray = field(default_factory=lambda: np.ones(1))
     period_weights: FloatArray = field(default_factory=lambda: np.ones(1))
     mean_multiplier: float = 1.0

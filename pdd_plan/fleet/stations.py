@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.transfer import LaneState, RelayWork, relay_work
-from pdd_plan.queueing import BatchingResult, TimeGrid, continuous_batching, erlang_c
+from pdd_plan.queueing import BatchingResult, TimeGrid, continuous_batching, slot_pool
 
 FIXED_POINT_ROUNDS = 4
 """Rounds for the batch of a relay pool and the residency that depends on it; it settles in 2-3."""
@@ -93,7 +92,7 @@ class RelaySite:
 def relay_site(
     model: PathModel, candidate: Candidate, site: str, flows: list[LaneFlow]
 ) -> RelaySite:
-    """Relay pools of a site at the load of a candidate.
+    """Compute the relay pools of a site at the load of a candidate.
 
     Notes
     -----
@@ -159,20 +158,16 @@ def _relay_fixed_point(
         busy = sum(
             flow.flow_per_s * float(flow.relayed @ work[flow.lane].residency_s) for flow in flows
         )
-    if busy >= total_slots:
-        raise UnstableQueueError(f"relay work of {busy:.1f} slots on {total_slots} slots")
     arrivals = sum(flow.flow_per_s * float(flow.relayed.sum()) for flow in flows)
-    waiting = float(erlang_c(total_slots, busy))
-    rate = (total_slots - busy) * arrivals / busy if busy > 0.0 else math.inf
-    utilization = busy / total_slots
+    pool = slot_pool(arrivals, max(busy / arrivals, 1e-9), total_slots)
     states = {
         i: SlotState(
-            utilization=utilization,
+            utilization=pool.utilization,
             step_s=steps[i],
             first_token_s=steps[i] * problem.pools[i].first_token_steps,
-            probability_wait=waiting,
-            wait_rate_per_s=rate,
-            memory_utilization=utilization,
+            probability_wait=pool.probability_wait,
+            wait_rate_per_s=pool.wait_tail_rate_per_s,
+            memory_utilization=pool.utilization,
         )
         for i in engines
     }
@@ -199,12 +194,11 @@ def extend_line(model: PathModel, lane: int) -> tuple[float, float]:
 def decode_site(
     problem: Problem,
     candidate: Candidate,
-    site: str,
     flows: list[LaneFlow],
     work: Mapping[int, RelayWork],
     loads: Mapping[int, float],
 ) -> dict[int, SlotState]:
-    """Main decode pools of a site at the load of a candidate.
+    """Compute the main decode pools of a site at the load of a candidate.
 
     Parameters
     ----------
@@ -235,24 +229,31 @@ def decode_site(
         if flow.lane in work:
             tokens -= share * float(flow.relayed @ work[flow.lane].tokens)
             extend += share * float(flow.relayed @ work[flow.lane].extend_s)
+    mean = float(weight @ outputs)
+    output_scv = float(weight @ outputs**2) / mean**2 - 1.0
     states = {}
     for index, load in loads.items():
         pool, engines = problem.pools[index], candidate.engines[index]
-        held = math.ceil(reserved * (load / total) / engines)
-        slots = pool.slots - held
         busy = load * extend / engines
-        if slots < 1 or busy >= 1.0:
-            raise UnstableQueueError(f"{pool.label}: no slot is left beside transfers")
+        if busy >= 1.0:
+            raise UnstableQueueError(f"{pool.label}: recomputing KV cache takes all its time")
         result = continuous_batching(
-            load, max(tokens, 1.0), pool.step_s / (1.0 - busy), engines, slots
+            load,
+            max(tokens, 1.0),
+            pool.step_s / (1.0 - busy),
+            engines,
+            pool.slots,
+            reserved_s=reserved / total,
+            output_scv=output_scv,
         )
+        held = result.mean_active + result.mean_reserved
         states[index] = SlotState(
             utilization=result.utilization,
             step_s=result.mean_step_s,
             first_token_s=result.mean_step_s * pool.first_token_steps,
             probability_wait=result.probability_wait,
             wait_rate_per_s=result.wait_tail_rate_per_s,
-            memory_utilization=(result.mean_active + held * engines) / (engines * pool.slots),
+            memory_utilization=held / (engines * pool.slots),
             batching=result,
         )
     return states

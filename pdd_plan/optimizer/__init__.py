@@ -1,1 +1,1 @@
-
+"""The cheapest fleet with a proof: tables, MILP, search. The only place that knows a solver."""

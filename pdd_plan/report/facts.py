@@ -128,9 +128,16 @@ def workload_facts(plan: Plan, labels: Labels) -> Facts:
         output=digits.number(facts.mean_output_tokens, 0),
     )
     hits = labels.say("mean_hit", value=digits.significant(facts.mean_hit_rate, 3))
+    shares = [Text(hits)]
+    if facts.share_hit_95 is not None:
+        shares.append(Text(labels.say("hit_95", value=digits.percent(facts.share_hit_95))))
+    if facts.blocks_reused_fraction is not None:
+        reused = digits.percent(facts.blocks_reused_fraction)
+        shares.append(Text(labels.say("blocks_reused", value=reused)))
     rows = [
         Fact(labels.word("requests"), (Text(said),)),
-        Fact(labels.word("lengths"), (Text(lengths), Text(hits))),
+        Fact(labels.word("lengths"), (Text(lengths),)),
+        Fact(labels.word("hits"), tuple(shares)),
     ]
     arrivals = []
     if plan.demand is not None:

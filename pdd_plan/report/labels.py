@@ -88,6 +88,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "requests": ("Requests", "请求"),
     "lengths": ("Mean lengths", "平均长度"),
     "arrivals": ("Arrivals", "到达"),
+    "hits": ("Hit rates", "命中率"),
     # columns
     "pool": ("Pool", "资源池"),
     "site": ("Site", "站点"),
@@ -266,6 +267,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "输入 {input} 词元（未命中 {uncached}），输出 {output}",
     ),
     "mean_hit": ("mean hit rate {value}", "平均命中率 {value}"),
+    "hit_95": ("{value} of requests hit 95 % or more", "{value} 的请求命中率不低于 95 %"),
+    "blocks_reused": ("{value} of blocks reused", "{value} 的块被复用"),
     "arrivals": (
         "{rate} req/s, {tokens_in} tokens/s in, {tokens_out} tokens/s out",
         "{rate} 请求/秒，输入 {tokens_in} 词元/秒，输出 {tokens_out} 词元/秒",

@@ -1,1 +1,1 @@
-
+"""Whole plans: planning, comparisons, sweeps and their explanations."""

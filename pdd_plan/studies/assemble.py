@@ -116,7 +116,7 @@ def assemble_plan(
             for r in built.rejected
         ),
         workload=_workload(built),
-        handoff=_handoff(problem, evaluation),
+        handoff=_handoff(problem, candidate, evaluation),
         ttft_distribution=_curves(evaluation),
     )
 
@@ -379,6 +379,8 @@ def _workload(built: BuiltProblem) -> WorkloadFacts:
         mean_uncached_tokens=atoms.mean(atoms.uncached_tokens),
         mean_output_tokens=atoms.mean(atoms.output_tokens),
         mean_hit_rate=min(summary.mean_hit_rate, 1.0),
+        share_hit_95=min(summary.share_hit_95, 1.0),
+        blocks_reused_fraction=summary.blocks_reused_share,
         arrival_scv=built.problem.arrival_scv,
         hit_rate=Histogram(
             edges=tuple(summary.hit_bin_edges), weights=tuple(summary.hit_bin_shares)
@@ -386,13 +388,38 @@ def _workload(built: BuiltProblem) -> WorkloadFacts:
     )
 
 
-def _handoff(problem: Problem, evaluation: Evaluation | None) -> Handoff | None:
-    if evaluation is None or evaluation.relay_request_fraction <= 0.0:
+def _extend_share(
+    problem: Problem, candidate: Candidate, evaluation: Evaluation, extend_s: float
+) -> float:
+    """Share of main decode's engine time that recomputing relayed tokens takes, at the peak."""
+    engines = sum(
+        n for n, pool in zip(candidate.engines, problem.pools, strict=True) if pool.role == "decode"
+    )
+    rate = sum(candidate.flows_per_s) * problem.peak_multiplier
+    return rate * evaluation.relay_request_fraction * extend_s / engines
+
+
+def _handoff(
+    problem: Problem, candidate: Candidate | None, evaluation: Evaluation | None
+) -> Handoff | None:
+    if candidate is None or evaluation is None or evaluation.relay_request_fraction <= 0.0:
         return None
-    del problem
+    choices = evaluation.handoff
+    tokens = problem.atoms.mean(problem.atoms.output_tokens)
     return Handoff(
         mode=evaluation.handoff_mode,  # type: ignore[arg-type]
         mean_tokens=evaluation.relay_tokens,
+        extra_relay_token_fraction=(
+            max(choices.extra_relay_tokens, 0.0) * evaluation.relay_request_fraction / tokens
+            if choices
+            else None
+        ),
+        extra_main_decode_work_fraction=(
+            _extend_share(problem, candidate, evaluation, choices.extend_s) if choices else None
+        ),
+        one_shot_gap_s=_percentiles(choices.one_shot_gap) if choices else None,
+        catch_up_gap_s=_percentiles(choices.catch_up_gap) if choices else None,
+        kv_push_gap_s=_percentiles(choices.kv_push_gap) if choices else None,
     )
 
 

@@ -1,9 +1,9 @@
-"""What a plan rests on and what holds it: assumptions, warnings, binding limits, one engine fewer."""
+"""What a plan rests on and what holds it: assumptions, warnings, limits reached."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from pdd_plan.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import Scored
+
+Confidence = Literal["high", "medium", "low", "user"]
 
 NEAR = 0.97
 """Share of a limit from which on it counts as reached."""
@@ -61,8 +63,9 @@ def assumptions_of(scenario: Scenario, built: BuiltProblem) -> tuple[Assumption,
     return tuple(out)
 
 
-def _confidence(word: str) -> str | None:  # type: ignore[return]
-    return word if word in ("high", "medium", "low", "user") else None
+def _confidence(word: str) -> Confidence | None:
+    known: tuple[Confidence, ...] = ("high", "medium", "low", "user")
+    return next((one for one in known if one == word), None)
 
 
 def _efficiencies(scenario: Scenario) -> list[Assumption]:
@@ -124,7 +127,7 @@ def warnings_of(scenario: Scenario, built: BuiltProblem, main: Scored) -> tuple[
         low = built.chips[site, name].low_confidence()
         if low:
             fields = ", ".join(low)
-            out.append(f"{name} at {site}: {fields} rest on sources of low confidence")
+            out.append(f"{name} at {site}: sources of low confidence for {fields}")
         out += [f"{name}: {note}" for note in built.chips[site, name].notes]
     evaluation = main.evaluation
     if evaluation is not None:
@@ -184,9 +187,7 @@ def binding_of(
     return tuple(out)
 
 
-def one_fewer(
-    problem: Problem, model: PathModel, candidate: Candidate
-) -> tuple[Sensitivity, ...]:
+def one_fewer(problem: Problem, model: PathModel, candidate: Candidate) -> tuple[Sensitivity, ...]:
     """What one engine fewer in each pool would do."""
     out = []
     for index, engines in enumerate(candidate.engines):
@@ -213,9 +214,7 @@ def one_fewer(
     return tuple(out)
 
 
-def _effect(
-    problem: Problem, model: PathModel, fewer: Candidate
-) -> tuple[bool, float | None, str]:
+def _effect(problem: Problem, model: PathModel, fewer: Candidate) -> tuple[bool, float | None, str]:
     try:
         result = evaluate(problem, fewer, model)
     except UnstableQueueError:

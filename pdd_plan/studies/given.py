@@ -69,15 +69,17 @@ def candidate_of_plan(
                     f"the plan uses a lane from {key[0]} to {key[1]}, which the scenario lacks",
                     path="lanes",
                     help="add the link to the scenario: "
-                    + "{from: " + key[0] + ", to: " + key[1] + ", bandwidth: …, price: …, rtt: …}",
+                    + "{from: "
+                    + key[0]
+                    + ", to: "
+                    + key[1]
+                    + ", bandwidth: …, price: …, rtt: …}",
                 )
             )
             continue
         position = names[key]
         flows[position] = lane.share * problem.arrival_rate_per_s
-        lanes[position], levels[position] = _with_level(
-            scenario, lanes[position], bought.get(key)
-        )
+        lanes[position], levels[position] = _with_level(scenario, lanes[position], bought.get(key))
     if issues:
         raise InputError(issues)
     slot_wait = plan.routing.slot_wait or max(problem.slot_waits)
@@ -85,9 +87,7 @@ def candidate_of_plan(
     return problem, Candidate(index, slot_wait, tuple(engines), tuple(levels), tuple(flows))
 
 
-def _with_threshold(
-    scenario: Scenario, built: BuiltProblem, plan: Plan
-) -> tuple[Problem, int]:
+def _with_threshold(scenario: Scenario, built: BuiltProblem, plan: Plan) -> tuple[Problem, int]:
     """The problem with the plan's threshold among its own, and that threshold's index."""
     problem = built.problem
     assert plan.routing is not None
@@ -116,9 +116,7 @@ def _with_threshold(
         kv_bytes_per_token=built.model.kv_bytes_per_token(cache),
         kv_bytes_fixed=built.model.kv_bytes_fixed(cache),
     )
-    problem = replace(
-        problem, thresholds=thresholds, relay_from=relay_from(values, by, thresholds)
-    )
+    problem = replace(problem, thresholds=thresholds, relay_from=relay_from(values, by, thresholds))
     return problem, int(np.flatnonzero(thresholds == value)[0])
 
 
@@ -146,9 +144,7 @@ def _unknown_pool(problem: Problem, pool: Pool) -> Issue:
     )
 
 
-def _with_level(
-    scenario: Scenario, lane: LaneOption, gbps: float | None
-) -> tuple[LaneOption, int]:
+def _with_level(scenario: Scenario, lane: LaneOption, gbps: float | None) -> tuple[LaneOption, int]:
     """The lane with the plan's bandwidth among its levels, and that level."""
     if lane.local or gbps is None:
         return lane, 0
@@ -157,9 +153,7 @@ def _with_level(
     if near.size:
         return lane, int(near[0])
     link = next(
-        one
-        for one in scenario.links
-        if (one.from_site, one.to_site) == (lane.source, lane.target)
+        one for one in scenario.links if (one.from_site, one.to_site) == (lane.source, lane.target)
     )
     sizes = np.append(lane.bytes_per_s, size)
     prices = np.append(lane.usd_per_hour, link.price_per_hour(size))

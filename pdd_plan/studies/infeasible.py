@@ -233,9 +233,7 @@ def _with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str,
     return {"pools": pools, "stock": {**problem.stock, key: chips}}
 
 
-def _more_chips(
-    scenario: Scenario, problem: Problem, trial: _Trials
-) -> list[tuple[float, Change]]:
+def _more_chips(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     out = []
     for (site, chip), stock in problem.stock.items():
         sizes = [p.chips_per_engine for p in problem.pools if (p.site, p.chip) == (site, chip)]
@@ -280,9 +278,7 @@ def _more_bandwidth(
                 bytes_per_s=np.append(lane.bytes_per_s, most * factor),
                 usd_per_hour=np.append(lane.usd_per_hour, lane.usd_per_hour[-1] * factor),
             )
-            lanes = tuple(
-                wider if i == position else one for i, one in enumerate(problem.lanes)
-            )
+            lanes = tuple(wider if i == position else one for i, one in enumerate(problem.lanes))
             return trial.feasible(lanes=lanes)
 
         factor = trial.smallest(feasible_at)
@@ -316,9 +312,7 @@ def _looser_limits(
     return out
 
 
-def _less_load(
-    scenario: Scenario, problem: Problem, trial: _Trials
-) -> list[tuple[float, Change]]:
+def _less_load(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     del scenario
     rate = problem.arrival_rate_per_s
     factor = trial.smallest(lambda f: trial.feasible(arrival_rate_per_s=rate / f))
@@ -369,7 +363,7 @@ def _failures(problem: Problem) -> tuple[Failure, ...]:
     """Chips that stability alone needs, against the stock, by role of the busiest resource."""
     out = []
     sites = {lane.source for lane in problem.lanes if not lane.baseline_only}
-    needed = {}
+    needed: dict[tuple[str, str], int] = {}
     for pool in problem.pools:
         if pool.role == "prefill" and pool.site in sites:
             work = float(problem.atoms.weight @ pool.service_s) / pool.servers_per_engine

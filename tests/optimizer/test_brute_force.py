@@ -38,7 +38,7 @@ def small_problem(shape: str, seed: int) -> Problem:
     problem, _ = random_problem(seed, ProblemOptions(**{**base, **SHAPES[shape]}))
     lanes = tuple(replace(one, usd_per_hour=3.0 * one.usd_per_hour) for one in problem.lanes)
     least = 2 if shape == "two-chips-scarce" else 4
-    stock = {key: 8 * (least + seed % (least + 1)) for key in problem.stock}
+    stock = dict.fromkeys(problem.stock, 8 * (least + seed % (least + 1)))
     return replace(problem, load_steps=5, stock=stock, lanes=lanes)
 
 
