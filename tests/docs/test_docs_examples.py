@@ -20,6 +20,7 @@ from pdd_plan.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONG = {"tutorial.md"}
 BLOCK = re.compile(
     r"(?:<!-- (?P<note>[^\n]+?) -->\n+)?^```(?P<kind>\w+)\n(?P<body>.*?)^```", re.M | re.S
 )
@@ -61,7 +62,13 @@ def shape(line: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"[\d.,]+(e-?\d+)?", "#", line)).strip()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.long] if page.name in LONG else [], id=page.name)
+        for page in PAGES
+    ],
+)
 def test_examples_of_a_page_run_as_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
