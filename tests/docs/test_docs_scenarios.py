@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
 
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.scenario import find_scenario, load_scenario, scenario_names
+from pdd_plan.studies.planning import PlanOptions, plan_scenario
 
 OPTIONS = PlanOptions(time_limit_s=30.0)
 
