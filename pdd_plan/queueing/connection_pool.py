@@ -137,7 +137,7 @@ class ConnectionQueue:
     def mean_s(self) -> float:
         """Mean wait of those who wait [s]."""
         grid = self._own_grid()
-        return float(self.survival(grid).sum() + 0.5) * grid.step_s
+        return float(self.survival(grid).sum()) * grid.step_s
 
     def points(self, edges: Array) -> Array:
         """Means of the wait of those who wait between quantiles [s], shape (edges - 1,)."""

@@ -76,6 +76,7 @@ def waiting_time_pmf(
     service, share = _checked_service(service_s, weights)
     if not (arrival_rate_per_s >= 0.0 and np.isfinite(arrival_rate_per_s)):
         raise ValueError("the arrival rate must be finite and 0 or more requests/s")
+    _check_servers(servers)
     utilization = np.array([arrival_rate_per_s * float(share @ service) / servers])
     wait, conditional = _waits(service, share, servers, utilization, grid, arrival_scv, dispatch)
     return masses_of_survival(wait[0] * conditional[0])
@@ -146,10 +147,15 @@ def wait_probability(
     return PoolWait(service / float(share @ service), share, servers).probability(loads)
 
 
-def _check_load(servers: int, utilization: Array) -> None:
-    """Refuse a pool that is no pool or cannot keep up."""
+def _check_servers(servers: int) -> None:
+    """Refuse a pool that is no pool."""
     if servers < 1 or servers != int(servers):
         raise ValueError(f"a pool needs a whole number of servers, 1 or more, not {servers}")
+
+
+def _check_load(servers: int, utilization: Array) -> None:
+    """Refuse a pool that cannot keep up."""
+    _check_servers(servers)
     if np.any(~(utilization >= 0.0)):
         raise ValueError("a utilization must be 0 or more")
     if np.any(utilization >= 1.0):
