@@ -19,6 +19,7 @@ from pdd_plan.cli import (
     report,
     schema,
     simulate,
+    sweep,
     trace,
 )
 from pdd_plan.cli.errors import fail
@@ -85,6 +86,7 @@ def _add(command: Callable[..., None], epilog: str, summary: str) -> None:
 _add(optimize.optimize, optimize.EPILOG, "Plan the cheapest fleet that keeps every limit.")
 _add(evaluate.evaluate, evaluate.EPILOG, "Score a given fleet under a scenario.")
 _add(compare.compare, compare.EPILOG, "Put scenarios, what-ifs and saved plans side by side.")
+_add(sweep.sweep, sweep.EPILOG, "Plan a grid of what-ifs, or the cost-latency front.")
 _add(simulate.simulate, simulate.EPILOG, "Check a plan by discrete-event simulation.")
 _add(trace.trace, trace.EPILOG, "Tell what is in a trace, write its request types.")
 _add(report.report, report.EPILOG, "Show a saved plan again, in any form.")

@@ -40,8 +40,13 @@ class Frame(NamedTuple):
 
 def render_svg(chart: Chart) -> str:
     """Return a chart as an `svg` element with a title and a description for screen readers."""
-    draw = {"line": _curves, "steps": _curves, "points": _curves, "bars": _bars}[chart.kind]
-    height, parts = draw(chart)
+    if chart.kind in ("curves", "heat"):
+        from pdd_plan.report import sweep_svg
+
+        height, parts = (sweep_svg.curves if chart.kind == "curves" else sweep_svg.heat)(chart)
+    else:
+        draw = {"line": _curves, "steps": _curves, "points": _curves, "bars": _bars}[chart.kind]
+        height, parts = draw(chart)
     name = f"chart-{chart.key}"
     head = (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '

@@ -1,0 +1,241 @@
+"""A sweep as its reports see it, its tidy table and its JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pdd_plan.report.sweep_crossings import Crossing, Curve, crossings
+from pdd_plan.report.tidy import Tidy, Value
+
+BASELINES = ("single_site", "cross_site", "pdd")
+COST = "usd_per_million_output_tokens"
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One varied path.
+
+    Attributes
+    ----------
+    path : str
+        Dotted path of the scenario.
+    texts : tuple of str
+        Its value at every step of its axis, as written.
+    unit : str
+        Unit of `numbers`; empty for bare numbers.
+    numbers : tuple of float or None
+        The values as numbers, where all are numbers.
+    """
+
+    path: str
+    texts: tuple[str, ...]
+    unit: str = ""
+    numbers: tuple[float, ...] | None = None
+
+    @property
+    def key(self) -> str:
+        """Heading of its column: the path, with the unit of the numbers below it."""
+        return f"{self.path} [{self.unit}]" if self.numbers and self.unit else self.path
+
+    def value(self, step: int) -> str | float:
+        """Return the value at a step, as a number where it is one."""
+        return self.numbers[step] if self.numbers else self.texts[step]
+
+
+@dataclass(frozen=True)
+class SweepAxis:
+    """One axis: a path, or several that advance together."""
+
+    varied: tuple[Varied, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each step is called."""
+        return tuple(
+            ", ".join(texts) for texts in zip(*(v.texts for v in self.varied), strict=True)
+        )
+
+    @property
+    def numbers(self) -> tuple[float, ...] | None:
+        """Numbers of the first path, where they tell the steps apart."""
+        found = self.varied[0].numbers
+        return found if found is not None and len(set(found)) == len(found) else None
+
+    @property
+    def unit(self) -> str:
+        """Unit of `numbers`."""
+        return self.varied[0].unit if self.numbers is not None else ""
+
+    def place(self, step: int) -> float:
+        """Return where a step stands: its number, or its place in the order."""
+        return self.numbers[step] if self.numbers is not None else float(step)
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """One point.
+
+    Attributes
+    ----------
+    steps : tuple of int
+        Step of every axis.
+    changes : tuple of str
+        Overrides that give the point to ``pdd-plan optimize``.
+    record : mapping
+        Its outcome by key.
+    on_front : bool or None
+        Whether it is on its front; None where no front was looked for.
+    """
+
+    steps: tuple[int, ...]
+    changes: tuple[str, ...]
+    record: Mapping[str, Value]
+    on_front: bool | None = None
+
+    @property
+    def planned(self) -> bool:
+        """Whether the point has a plan."""
+        return self.record["status"] in ("optimal", "feasible")
+
+    def amount(self, key: str) -> float | None:
+        """Return a value that is a number, or None."""
+        value = self.record.get(key)
+        return float(value) if isinstance(value, int | float) else None
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """All points of a sweep, in the order of its grid.
+
+    Attributes
+    ----------
+    scenario : str
+        Name of the scenario.
+    axes : tuple of SweepAxis
+        What was varied.
+    rows : tuple of SweepRow
+        A row a point.
+    command : str
+        The command that gives the sweep again.
+    tool_version : str
+        Of this tool.
+    """
+
+    scenario: str
+    axes: tuple[SweepAxis, ...]
+    rows: tuple[SweepRow, ...]
+    command: str = ""
+    tool_version: str = ""
+
+    @property
+    def currency(self) -> str:
+        """Currency of all money; that of the first plan where points differ in it."""
+        return next((str(r.record["currency"]) for r in self.rows if r.record["currency"]), "USD")
+
+    @property
+    def is_front(self) -> bool:
+        """Whether a front was looked for."""
+        return any(row.on_front is not None for row in self.rows)
+
+    @property
+    def any_plan(self) -> bool:
+        """Whether at least one point has a plan."""
+        return any(row.planned for row in self.rows)
+
+    def curve(self, key: str) -> Curve:
+        """Return a value along the only axis, None where a point with a plan has none.
+
+        Parameters
+        ----------
+        key : str
+            Column of the outcome.
+        """
+        axis = self.axes[0]
+        pairs = ((axis.place(r.steps[0]), r.amount(key)) for r in self.rows if r.planned)
+        return tuple(sorted(pairs, key=lambda pair: pair[0]))
+
+    @property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Where the cost per token of two kinds of fleet changes places; none but for one axis."""
+        if len(self.axes) != 1 or self.axes[0].numbers is None or self.is_front:
+            return ()
+        return crossings({name: self.curve(f"{name}_{COST}") for name in BASELINES})
+
+
+def sweep_table(report: SweepReport) -> Tidy:
+    """Return a sweep as one tidy table: a row a point.
+
+    Parameters
+    ----------
+    report : SweepReport
+        Varied values become numbers where all are numbers; their unit stands in the heading.
+
+    Returns
+    -------
+    Tidy
+    """
+    keys = ["point", *(item.key for axis in report.axes for item in axis.varied)]
+    if report.is_front:
+        keys.append("on_front")
+    keys += report.rows[0].record.keys() if report.rows else ()
+    rows = []
+    for index, row in enumerate(report.rows, start=1):
+        cells: list[Value] = [index]
+        for axis, step in zip(report.axes, row.steps, strict=True):
+            cells += [item.value(step) for item in axis.varied]
+        if report.is_front:
+            cells.append(row.on_front)
+        rows.append((*cells, *row.record.values()))
+    return Tidy("sweep", tuple(keys), tuple(rows))
+
+
+def sweep_json(report: SweepReport) -> str:
+    """Return a sweep as JSON: axes, rows by key, crossings.
+
+    Parameters
+    ----------
+    report : SweepReport
+        As planned.
+
+    Returns
+    -------
+    str
+        Indented, with a line end.
+    """
+    rows = [
+        {
+            "values": {
+                item.path: item.texts[step]
+                for axis, step in zip(report.axes, row.steps, strict=True)
+                for item in axis.varied
+            },
+            "changes": list(row.changes),
+            **({"on_front": row.on_front} if report.is_front else {}),
+            **row.record,
+        }
+        for row in report.rows
+    ]
+    data = {
+        "schema_version": 1,
+        "tool_version": report.tool_version,
+        "scenario": report.scenario,
+        "command": report.command,
+        "currency": report.currency,
+        "axes": [
+            [
+                {
+                    "path": item.path,
+                    "values": list(item.texts),
+                    "unit": item.unit or None,
+                    "numbers": list(item.numbers) if item.numbers else None,
+                }
+                for item in axis.varied
+            ]
+            for axis in report.axes
+        ],
+        "rows": rows,
+        "crossings": [item.record() for item in report.crossings],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,223 @@
+"""The numbers behind the charts of a sweep."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from pdd_plan.report import digits
+from pdd_plan.report.blocks import Chart, Series
+from pdd_plan.report.digits import clean
+from pdd_plan.report.sweep import BASELINES, COST, SweepAxis, SweepReport, SweepRow
+from pdd_plan.report.sweep_svg import Cell, CurveChart, MapChart, Mark
+from pdd_plan.report.sweep_words import SweepLabels
+
+MOST_FRONTS = 4
+"""Fronts in one chart; as many as there are colors."""
+ROLES = ("prefill", "relay", "decode")
+PLAN_TONE = 3
+LIMIT = "slo.ttft_p90"
+
+
+def sweep_charts(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
+    """Return the charts that suit the axes: the front, curves over one axis, maps over two.
+
+    Parameters
+    ----------
+    report : SweepReport
+        As planned.
+    labels : SweepLabels
+        Words of the language.
+
+    Returns
+    -------
+    tuple of Chart
+        None where no point has a plan.
+    """
+    if not report.any_plan:
+        return ()
+    if report.is_front:
+        return (_front(report, labels),)
+    if len(report.axes) == 1:
+        made = (_cost(report, labels), _ttft(report, labels), _chips(report, labels))
+        return tuple(chart for chart in made if chart is not None)
+    return _maps(report, labels)
+
+
+def axis_label(axis: SweepAxis, labels: SweepLabels) -> str:
+    """Return the paths of an axis, with the unit of its numbers."""
+    unit = f", {clean(axis.unit)}" if axis.unit else ""
+    return labels.say("next").join(clean(item.path) for item in axis.varied) + unit
+
+
+def _per_token(report: SweepReport, labels: SweepLabels) -> str:
+    return labels.word("axis.per_m_out", currency=clean(report.currency))
+
+
+def _series(
+    report: SweepReport, key: str, label: str, tone: int, wide: bool = False
+) -> list[Series]:
+    """Return a curve, in pieces where points have no value."""
+    axis = report.axes[0]
+    rows = sorted(report.rows, key=lambda row: axis.place(row.steps[0]))
+    pieces = groupby(rows, key=lambda row: row.amount(key) is not None)
+    names = ("wide",) if wide else ()
+    found = []
+    for known, piece in pieces:
+        if known:
+            pairs = [(axis.place(row.steps[0]), row.amount(key)) for row in piece]
+            xs = tuple(x for x, _ in pairs)
+            ys = tuple(y for _, y in pairs if y is not None)
+            found.append(Series(label, xs, ys, tone, names))
+    return found
+
+
+def _curves(
+    report: SweepReport,
+    labels: SweepLabels,
+    key: str,
+    y_label: str,
+    series: list[Series],
+    marks: tuple[Mark, ...] = (),
+) -> CurveChart | None:
+    if not series:
+        return None
+    axis = report.axes[0]
+    return CurveChart(
+        key=key,
+        kind="curves",
+        title=labels.word(f"chart.{key}"),
+        description=labels.say(f"chart.{key}"),
+        x_label=axis_label(axis, labels),
+        y_label=y_label,
+        series=tuple(series),
+        x_names=() if axis.numbers else tuple(clean(name) for name in axis.names),
+        marks=marks,
+    )
+
+
+def _by_kind(report: SweepReport, labels: SweepLabels, plan_key: str, tail: str) -> list[Series]:
+    series = _series(report, plan_key, labels.word("plan_curve"), PLAN_TONE, wide=True)
+    for tone, name in enumerate(BASELINES):
+        series += _series(report, f"{name}_{tail}", labels.word(name), tone)
+    return series
+
+
+def _cost(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
+    unit = report.axes[0].unit
+    marks = tuple(
+        Mark(item.at, item.value, f"{digits.significant(item.at, 3)} {clean(unit)}".strip())
+        for item in report.crossings
+        if item.at is not None and item.value is not None
+    )
+    series = _by_kind(report, labels, COST, COST)
+    return _curves(report, labels, "sweep_cost", _per_token(report, labels), series, marks)
+
+
+def _ttft(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
+    series = _by_kind(report, labels, "ttft_p90_s", "ttft_p90_s")
+    return _curves(report, labels, "sweep_ttft", labels.word("axis.seconds"), series)
+
+
+def _chips(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
+    series = []
+    for tone, role in enumerate(ROLES):
+        series += _series(report, f"{role}_chips", labels.word(role), tone)
+    return _curves(report, labels, "sweep_chips", labels.word("axis.chips"), series)
+
+
+def _front(report: SweepReport, labels: SweepLabels) -> Chart:
+    """Draw the front of each point of the other axes; of many only the first few."""
+    groups: dict[str, list[SweepRow]] = {}
+    for row in report.rows:
+        groups.setdefault(", ".join(other_names(report, row)), []).append(row)
+    series = []
+    for tone, (name, rows) in enumerate(list(groups.items())[:MOST_FRONTS]):
+        points = sorted(
+            (row.amount("ttft_p90_s"), row.amount("usd_per_hour")) for row in rows if row.on_front
+        )
+        if points:
+            xs, ys = zip(*points, strict=True)
+            series.append(Series(name, xs, ys, tone))
+    return Chart(
+        key="sweep_front",
+        kind="points",
+        title=labels.word("chart.front"),
+        description=labels.say("chart.sweep_front"),
+        x_label=labels.word("axis.p90"),
+        y_label=labels.word("axis.cost", currency=clean(report.currency)),
+        series=tuple(series),
+    )
+
+
+def other_names(report: SweepReport, row: SweepRow) -> list[str]:
+    """Return what a row is called on every axis but that of the limit that a front sweeps."""
+    return [
+        clean(axis.names[step])
+        for axis, step in zip(report.axes, row.steps, strict=True)
+        if LIMIT not in (item.path for item in axis.varied)
+    ]
+
+
+def _maps(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
+    """Draw the first two axes; over the others, each field is the cheapest point."""
+    best: dict[tuple[int, int], SweepRow] = {}
+    for row in report.rows:
+        place = row.steps[0], row.steps[1]
+        cost, known = row.amount(COST), best.get(place)
+        known_cost = known.amount(COST) if known else None
+        if known is None or (cost is not None and (known_cost is None or cost < known_cost)):
+            best[place] = row
+    description = ""
+    if len(report.axes) > 2:
+        others = ", ".join(clean(item.path) for axis in report.axes[2:] for item in axis.varied)
+        description = " " + labels.say("least_over_others", others=others)
+    across, up = report.axes[:2]
+    made = []
+    for key in ("sweep_map", "sweep_kinds"):
+        kinds = [row.record["architecture"] for row in best.values()]
+        series = [
+            Series(labels.word(name), (), (), tone)
+            for tone, name in enumerate(BASELINES)
+            if name in kinds
+        ]
+        made.append(
+            MapChart(
+                key=key,
+                kind="heat",
+                title=labels.word(f"chart.{key}"),
+                description=labels.say(f"chart.{key}") + description,
+                x_label=axis_label(across, labels),
+                y_label=axis_label(up, labels),
+                series=tuple(series) if key == "sweep_kinds" else (),
+                columns=tuple(clean(across.names[step]) for step in _order(across)),
+                rows=tuple(clean(up.names[step]) for step in _order(up)),
+                cells=tuple(_cells(best, across, up, key == "sweep_kinds", labels)),
+            )
+        )
+    return tuple(made)
+
+
+def _order(axis: SweepAxis) -> list[int]:
+    """Return the steps of an axis as they stand beside each other."""
+    return sorted(range(len(axis.names)), key=axis.place)
+
+
+def _cells(
+    best: dict[tuple[int, int], SweepRow],
+    across: SweepAxis,
+    up: SweepAxis,
+    kinds: bool,
+    labels: SweepLabels,
+) -> list[Cell]:
+    columns, rows = _order(across), _order(up)
+    found = []
+    for (first, second), row in best.items():
+        value, kind = row.amount(COST), str(row.record["architecture"])
+        cost = digits.money(value)
+        said = labels.word(f"letter.{kind}") if kinds and kind in BASELINES else cost
+        what = labels.kind(kind) if row.planned else labels.status(row.record["status"])
+        names = f"{clean(across.names[first])}, {clean(up.names[second])}"
+        tone = BASELINES.index(kind) if kinds and kind in BASELINES else 0
+        place = columns.index(first), rows.index(second)
+        found.append(Cell(*place, value, said, f"{names}: {cost}, {what}", tone))
+    return found

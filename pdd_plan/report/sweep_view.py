@@ -1,0 +1,190 @@
+"""A sweep → view: what was varied, the best, where fleets change places, every point."""
+
+from __future__ import annotations
+
+from pdd_plan.report import digits
+from pdd_plan.report.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Section,
+    Sentence,
+    Sentences,
+    Text,
+    View,
+)
+from pdd_plan.report.digits import clean
+from pdd_plan.report.sweep import COST, SweepAxis, SweepReport, SweepRow
+from pdd_plan.report.sweep_charts import sweep_charts
+from pdd_plan.report.sweep_tables import (
+    all_points,
+    front_table,
+    grid_table,
+    point_name,
+    short_points,
+)
+from pdd_plan.report.sweep_words import SweepLabels
+
+NAMED_POINTS = 3
+"""Points without a plan that are named for one reason; the others are counted."""
+LISTED_VALUES = 4
+"""An axis of at most this many values is told value by value."""
+
+
+def sweep_view(report: SweepReport, lang: str = "en") -> View:
+    """Return the report of a sweep.
+
+    Parameters
+    ----------
+    report : SweepReport
+        As planned.
+    lang : str
+        Language of labels and sentences.
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    InputError
+        If there is no such language.
+    """
+    labels = SweepLabels(lang)
+    charts = sweep_charts(report, labels)
+    table_key = "front_points" if report.is_front else "points"
+    sections = [
+        Section("summary", labels.word("summary"), (_summary(report, labels),)),
+        *_crossings(report, labels),
+        *_no_plan(report, labels),
+        Section(table_key, labels.word(table_key), _short(report, labels), brief=True),
+        *([Section("charts", labels.word("charts"), charts, detail=True)] if charts else []),
+        *_front(report, labels),
+        Section("points", labels.word("points"), (all_points(report, labels),), detail=True),
+        Section("reproduce", labels.word("reproduce"), (_footer(report, labels),)),
+    ]
+    return View(
+        title=clean(report.scenario) or labels.word("scenario"),
+        subtitle=_headline(report, labels),
+        language=lang,
+        sections=tuple(section for section in sections if section.blocks),
+        good=report.any_plan,
+    )
+
+
+def _headline(report: SweepReport, labels: SweepLabels) -> str:
+    count = len(report.rows)
+    points = (
+        labels.say("one_point")
+        if count == 1
+        else labels.say("point_count", count=digits.number(count, 0))
+    )
+    if report.is_front:
+        kept = sum(bool(row.on_front) for row in report.rows)
+        return labels.say("front_title", points=points, count=kept)
+    planned = sum(row.planned for row in report.rows)
+    return labels.say("sweep_title", points=points, planned=digits.number(planned, 0))
+
+
+def _summary(report: SweepReport, labels: SweepLabels) -> Facts:
+    facts = [
+        Fact(labels.word("varied"), (Text(clean(v.path)), _values(axis, v.texts, labels)))
+        for axis in report.axes
+        for v in axis.varied
+    ]
+    planned = [row for row in report.rows if row.amount(COST) is not None]
+    if planned:
+        ranked = sorted(planned, key=lambda row: row.amount(COST) or 0.0)
+        facts.append(Fact(labels.word("best_point"), _point(report, ranked[0], labels)))
+        if len(ranked) > 1:
+            facts.append(Fact(labels.word("dearest_point"), _point(report, ranked[-1], labels)))
+    return Facts(tuple(facts))
+
+
+def _values(axis: SweepAxis, texts: tuple[str, ...], labels: SweepLabels) -> Text:
+    if len(texts) <= LISTED_VALUES:
+        return Text(clean(", ".join(texts)))
+    order = sorted(range(len(texts)), key=axis.place)
+    first, last = clean(texts[order[0]]), clean(texts[order[-1]])
+    return Text(labels.say("values", first=first, last=last, count=len(texts)))
+
+
+def _point(report: SweepReport, row: SweepRow, labels: SweepLabels) -> tuple[Text, ...]:
+    currency = clean(report.currency)
+    cost = digits.money(row.amount(COST))
+    return (
+        Text(labels.say("per_m_output", amount=cost, currency=currency), "strong"),
+        Text(labels.say("at_point", values=point_name(report, row))),
+        Text(
+            labels.say(
+                "effect_cost", amount=digits.money(row.amount("usd_per_hour")), currency=currency
+            )
+        ),
+        Text(labels.say("effect_p90", p90=digits.seconds(row.amount("ttft_p90_s")))),
+        Text(labels.kind(row.record["architecture"])),
+    )
+
+
+def _crossings(report: SweepReport, labels: SweepLabels) -> list[Section]:
+    unit = f" {clean(report.axes[0].unit)}".rstrip()
+    said = []
+    for item in report.crossings:
+        sentence = labels.say(
+            "crossing",
+            below=labels.word(item.below),
+            above=labels.word(item.above),
+            low=f"{digits.significant(item.low, 6)}{unit}",
+            high=f"{digits.significant(item.high, 6)}{unit}",
+        )
+        if item.at is not None:
+            at = f"{digits.significant(item.at, 3)}{unit}"
+            value = f"{digits.money(item.value)} {clean(report.currency)}"
+            sentence += labels.say("blank") + labels.say("meet", at=at, value=value)
+        said.append(Sentence("", sentence))
+    if not said:
+        return []
+    return [Section("crossings", labels.word("crossings"), (Sentences(tuple(said)),))]
+
+
+def _no_plan(report: SweepReport, labels: SweepLabels) -> list[Section]:
+    """Name the points without a plan by reason, most frequent first."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for row in report.rows:
+        if not row.planned:
+            status = labels.status(row.record["status"])
+            reason = clean(str(row.record["reason"] or ""))
+            by_reason.setdefault((status, reason), []).append(point_name(report, row))
+    sentences = []
+    for (status, reason), names in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        lead = labels.say("next").join(names[:NAMED_POINTS])
+        if len(names) > NAMED_POINTS:
+            more = digits.number(len(names) - NAMED_POINTS, 0)
+            lead = labels.say("several_points", first=lead, count=more)
+        sentences.append(Sentence(lead, f"{status}. {reason}" if reason else status))
+    if not sentences:
+        return []
+    return [Section("no_plan", labels.word("no_plan"), (Sentences(tuple(sentences)),))]
+
+
+def _short(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
+    """Return what the console shows of the points."""
+    if not report.any_plan:
+        return ()
+    if report.is_front:
+        return (front_table(report, labels, short=True),)
+    return grid_table(report, labels) if len(report.axes) == 2 else short_points(report, labels)
+
+
+def _front(report: SweepReport, labels: SweepLabels) -> list[Section]:
+    if not report.is_front or not report.any_plan:
+        return []
+    limits = len(report.axes[-1].names)
+    said = Sentences((Sentence("", labels.say("front_method", limits=limits), "faint"),))
+    table = front_table(report, labels, short=False)
+    return [Section("front_points", labels.word("front_points"), (table, said), detail=True)]
+
+
+def _footer(report: SweepReport, labels: SweepLabels) -> Facts:
+    facts = [Fact(labels.word("command"), (Text(clean(report.command)),))] if report.command else []
+    facts.append(Fact(labels.word("version"), (Text(f"pdd-plan {clean(report.tool_version)}"),)))
+    return Facts(tuple(facts))

@@ -1,0 +1,136 @@
+"""The words of a sweep's report, in English and Chinese."""
+# ruff: noqa: RUF001  # the full-width signs are Chinese punctuation
+
+from __future__ import annotations
+
+from pdd_plan.report.labels import LANGUAGES, Labels
+
+WORDS: dict[str, tuple[str, str]] = {
+    "varied": ("Varied", "变动参数"),
+    "points": ("Points", "各点"),
+    "grid": ("Grid", "网格"),
+    "front_points": ("Front", "前沿"),
+    "best_point": ("Cheapest", "最低成本"),
+    "dearest_point": ("Dearest", "最高成本"),
+    "crossings": ("Where fleets change places", "方案优劣交叉点"),
+    "no_plan": ("Points without a plan", "没有方案的点"),
+    "kind": ("Kind", "类型"),
+    "chips_by_role": ("Chips P+R+D", "芯片 P+R+D"),
+    "plan_curve": ("plan", "方案"),
+    "on_front": ("Front", "前沿"),
+    "gbps": ("Gbps", "Gbps"),
+    "relay_tokens_short": ("Relay tokens", "中继词元"),
+    "none": ("none", "无"),
+    "status.input_error": ("wrong input", "输入错误"),
+    "status.solver_failed": ("solver failed", "求解器失败"),
+    "status.error": ("error", "错误"),
+    "letter.single_site": ("s", "单"),
+    "letter.cross_site": ("x", "跨"),
+    "letter.pdd": ("p", "P"),
+    "chart.sweep_cost": ("Cost per token", "每词元成本"),
+    "chart.sweep_ttft": ("P90 TTFT", "P90 TTFT"),
+    "chart.sweep_chips": ("Chips", "芯片数"),
+    "chart.sweep_map": ("Cost per token", "每词元成本"),
+    "chart.sweep_kinds": ("Cheapest kind of fleet", "最便宜的方案类型"),
+    "axis.per_m_out": ("{currency} per M output tokens", "{currency}/百万输出词元"),
+    "axis.chips": ("chips", "芯片数"),
+}
+
+SENTENCES: dict[str, tuple[str, str]] = {
+    "sweep_title": (
+        "sweep of {points}, {planned} with a plan",
+        "扫描 {points}，{planned} 个有方案",
+    ),
+    "front_title": (
+        "front of cost against P90 TTFT, {count} of {points}",
+        "成本与 P90 TTFT 前沿，{points}中的 {count} 个",
+    ),
+    "point_count": ("{count} points", "{count} 个点"),
+    "one_point": ("1 point", "1 个点"),
+    "values": ("{first} to {last}, {count} values", "{first} 至 {last}，{count} 个取值"),
+    "listed": ("{values}", "{values}"),
+    "at_point": ("at {values}", "{values}"),
+    "crossing": (
+        "{below} is cheaper up to {low}, {above} from {high}.",
+        "至 {low} 为止{below}更便宜，自 {high} 起{above}更便宜。",
+    ),
+    "meet": (
+        "Lines between the points meet at {at} ({value}).",
+        "各点连线交于 {at}（{value}）。",
+    ),
+    "cheapest_only": (
+        "The {shown} cheapest of {count}; write the others with --output, to CSV or HTML say.",
+        "{count} 个点中最便宜的 {shown} 个；其余可用 --output 写入 CSV 或 HTML。",
+    ),
+    "letters": (
+        "{currency} per M output tokens; {single} single site, {cross} cross site, {pdd} PDD, "
+        "- no plan.",
+        "每百万输出词元的 {currency}；{single} 单站点，{cross} 跨站点，{pdd} PDD，- 无方案。",
+    ),
+    "several_points": ("{first} and {count} more", "{first} 等另 {count} 个"),
+    "least_over_others": (
+        "The least over all values of {others}.",
+        "对 {others} 的所有取值取最小。",
+    ),
+    "rows_of": ("Rows: {path}. Columns: {other}.", "行：{path}。列：{other}。"),
+    "chart.sweep_cost": (
+        "Cost of a million output tokens at the demand: of the plan, and of the best fleet of "
+        "each kind.",
+        "按需求计的每百万输出词元成本：方案及各类最优机群。",
+    ),
+    "chart.sweep_ttft": (
+        "P90 TTFT of the plan, and of the best fleet of each kind.",
+        "方案及各类最优机群的 P90 TTFT。",
+    ),
+    "chart.sweep_chips": (
+        "Chips of the plan by role.",
+        "方案中各角色的芯片数。",
+    ),
+    "chart.sweep_map": (
+        "Cost of a million output tokens at the demand; the darker, the dearer. Empty: no plan.",
+        "按需求计的每百万输出词元成本；颜色越深越贵。空白：无方案。",
+    ),
+    "chart.sweep_kinds": (
+        "Which kind of fleet the plan is.",
+        "方案所属的类型。",
+    ),
+    "chart.sweep_front": (
+        "Plans that no other plan beats on both cost and P90 TTFT. Between two plans one gets "
+        "what the left one gives.",
+        "在成本与 P90 TTFT 上均不劣于其他方案的方案集合。两点之间取左侧方案。",
+    ),
+    "front_method": (
+        "The limit on P90 TTFT was swept over {limits} values and halved in ratio wherever the "
+        "cost changed; between limits of equal cost there is no other plan.",
+        "P90 TTFT 限制取了 {limits} 个值，成本变化处按比例二分；成本相同的限制之间没有其他方案。",
+    ),
+}
+
+
+class SweepLabels(Labels):
+    """Words of a report, those of a sweep among them."""
+
+    def __init__(self, language: str = "en") -> None:
+        super().__init__(language)
+        self._own = LANGUAGES.index(language)
+
+    def word(self, key: str, **values: object) -> str:
+        """Return the word of a key that this package chose."""
+        if key in WORDS:
+            return WORDS[key][self._own].format(**values)
+        return super().word(key, **values)
+
+    def say(self, key: str, **values: object) -> str:
+        """Return a sentence with its values filled in."""
+        if key in SENTENCES:
+            return SENTENCES[key][self._own].format(**values)
+        return super().say(key, **values)
+
+    def kind(self, value: object) -> str:
+        """Return the word for a kind of fleet or a status; `-` for none."""
+        return self.name(str(value)) if value else "-"
+
+    def status(self, value: object) -> str:
+        """Return the word for what came of a point."""
+        key = f"status.{value}"
+        return self.word(key) if key in WORDS else super().name(key)

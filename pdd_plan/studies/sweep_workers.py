@@ -1,0 +1,216 @@
+"""Where the points of a sweep are planned: in this process, in several, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pdd_plan.errors import InputError, Issue, SolverError
+from pdd_plan.studies.sweep_outcome import Outcome, outcome_of
+
+if TYPE_CHECKING:
+    from pdd_plan.fleet.plan import Plan
+    from pdd_plan.scenario import Scenario
+    from pdd_plan.studies.planning import PlanOptions
+
+    Planner = Callable[[Scenario, PlanOptions], Plan]
+
+Done = tuple[str, Outcome, float]
+"""Key of a point, its outcome, and the seconds it took."""
+Tasks = Mapping[str, bytes]
+"""Pickled scenario and options by the key of the point."""
+CONNECT_S = 10.0
+"""How long to wait for a scheduler [s]."""
+KILLED = "the process that planned it was killed; it may have run out of memory"
+
+
+def plan_point(scenario: Scenario, options: PlanOptions) -> Plan:
+    """Plan a point, as `plan_scenario` does."""
+    from pdd_plan.studies.planning import plan_scenario
+
+    return plan_scenario(scenario, options)
+
+
+def attempt(key: str, task: bytes, planner: Planner) -> Done:
+    """Plan one point; whatever goes wrong is its outcome.
+
+    Parameters
+    ----------
+    key : str
+        Of the point; handed back.
+    task : bytes
+        Pickled scenario and options.
+    planner : callable
+        Makes a plan of them.
+
+    Returns
+    -------
+    tuple of (str, Outcome, float)
+        Key, outcome and seconds.
+    """
+    started = time.perf_counter()
+    try:
+        scenario, options = pickle.loads(task)  # noqa: S301 - made by this program
+        outcome = outcome_of(planner(scenario, options))
+    except InputError as error:
+        reason = "; ".join(dict.fromkeys(issue.message for issue in error.issues))
+        limits = all(issue.path.startswith("slo.") for issue in error.issues)
+        outcome = Outcome("infeasible" if limits else "input_error", reason)
+    except SolverError as error:
+        outcome = Outcome("solver_failed", str(error))
+    except Exception as error:
+        outcome = Outcome("error", f"{type(error).__name__}: {error}")
+    return key, outcome, time.perf_counter() - started
+
+
+class Workers(Protocol):
+    """Something that plans points."""
+
+    def outcomes(self, tasks: Tasks, planner: Planner) -> Iterator[Done]:
+        """Yield what gets done, in the order in which it gets done."""
+
+    def close(self) -> None:
+        """Give back what was taken to work with."""
+
+
+class LocalWorkers:
+    """Processes of this machine, by joblib.
+
+    Parameters
+    ----------
+    jobs : int or None
+        Processes; None for one a core. One plans in this process.
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = _cores() if jobs is None else jobs
+
+    def outcomes(self, tasks: Tasks, planner: Planner) -> Iterator[Done]:
+        """Yield what gets done; a point whose process is killed has the outcome ``error``."""
+        if self.jobs == 1 or len(tasks) < 2:
+            for key, task in tasks.items():
+                yield attempt(key, task, planner)
+            return
+        left = dict(tasks)
+        while left:
+            for done in self._until_one_dies(left, planner):
+                del left[done[0]]
+                yield done
+            # Tasks start in order, so the one that killed its process is among the first left.
+            for key in list(left)[: 2 * self.jobs]:
+                yield self._alone(key, left.pop(key), planner)
+
+    def close(self) -> None:
+        """Leave the processes to joblib, which ends them when they have idled for a while."""
+
+    def _until_one_dies(self, tasks: Tasks, planner: Planner) -> Iterator[Done]:
+        from joblib.externals.loky.process_executor import BrokenProcessPool
+
+        try:
+            yield from self._parallel(list(tasks.items()), planner)
+        except BrokenProcessPool:
+            return
+
+    def _alone(self, key: str, task: bytes, planner: Planner) -> Done:
+        """Run one task with nothing beside it that it could be taken for."""
+        started = time.perf_counter()
+        for done in self._until_one_dies({key: task}, planner):
+            return done
+        return key, Outcome("error", KILLED), time.perf_counter() - started
+
+    def _parallel(self, calls: Sequence[tuple[str, bytes]], planner: Planner) -> Iterator[Done]:
+        from joblib import Parallel, delayed, parallel_config
+
+        # Libraries of linear algebra get one thread each, by the environment that workers start
+        # with; more would only take cores from the other workers.
+        with parallel_config("loky", inner_max_num_threads=1, initializer=_ignore_interrupts):
+            # One task a message: a plan takes far longer than its way to a worker and back, and
+            # small messages keep all processes busy to the end.
+            run = Parallel(self.jobs, return_as="generator_unordered", batch_size=1)
+            found = run(delayed(attempt)(key, task, planner) for key, task in calls)
+        yield from found
+
+
+class DaskWorkers:
+    """Workers of a Dask cluster.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://10.0.0.5:8786``.
+
+    Raises
+    ------
+    InputError
+        If Dask is not installed or no scheduler answers.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._client = _client(address)
+
+    def outcomes(self, tasks: Tasks, planner: Planner) -> Iterator[Done]:
+        """Yield what gets done; a point that Dask gives up on has the outcome ``error``."""
+        distributed = _distributed()
+        futures = {
+            self._client.submit(attempt, key, task, planner, pure=False): key
+            for key, task in tasks.items()
+        }
+        try:
+            for future in distributed.as_completed(futures, loop=self._client.loop):
+                try:
+                    yield future.result()
+                except distributed.KilledWorker:
+                    yield futures[future], Outcome("error", KILLED), 0.0
+        finally:
+            self._client.cancel(list(futures))
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._client.close()
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that was asked; it ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cores() -> int:
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise InputError(
+            Issue(
+                "Dask is not installed",
+                path="--dask",
+                help="pip install 'pdd-plan[dask]', or leave --dask out to use the local cores",
+            )
+        ) from None
+
+
+def _client(address: str) -> Any:
+    distributed = _distributed()
+    try:
+        # First a plain connection: a client that finds nobody takes long to give up.
+        host, port = distributed.comm.get_address_host_port(address)
+        socket.create_connection((host, port), timeout=CONNECT_S).close()
+        return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            Issue(
+                f"no Dask scheduler answers at {address}: {reason}",
+                path="--dask",
+                help="give the address that `dask scheduler` prints, such as tcp://10.0.0.5:8786",
+            )
+        ) from error
