@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+# Before numpy is loaded: small matrices gain nothing from threads, and lose on shared machines.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -97,4 +98,9 @@ _add(schema.schema, schema.EPILOG, "Print the JSON Schema of a scenario or a pla
 
 def main() -> None:
     """Run the program with the arguments of the process."""
+    # Before numpy is loaded: the matrices are small, so threads of linear algebra only get in each
+    # other's way; and pydantic need not look through all installed packages for plugins.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     app(prog_name="pdd-plan")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,9 +109,6 @@ def sweep(
 
     A point without a plan is a row with its reason. Exit code 1 if no point has a plan.
     """
-    # Before numpy is loaded: figures must not depend on how many threads a process has.
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     from pdd_plan.cli.errors import NO
     from pdd_plan.cli.files import command_line
     from pdd_plan.cli.planning import Settings
