@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 
 from pdd_plan.fleet.prefill import visible_transfer_s
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
@@ -248,8 +247,8 @@ def _step_law(state: SlotState) -> Law:
 
 def _convolved(factors: Sequence[FloatArray]) -> FloatArray:
     size = factors[0].size
-    length = next_fast_len(len(factors) * size, real=True)
-    product = rfft(factors[0], length)
+    length = 1 << (len(factors) * size - 1).bit_length()
+    product = np.fft.rfft(factors[0], length)
     for factor in factors[1:]:
-        product = product * rfft(factor, length)
-    return np.asarray(np.maximum(irfft(product, length)[:size], 0.0))
+        product = product * np.fft.rfft(factor, length)
+    return np.asarray(np.maximum(np.fft.irfft(product, length)[:size], 0.0))
