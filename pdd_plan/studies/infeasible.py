@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,11 +14,15 @@ from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Change, Failure, Infeasibility
 from pdd_plan.fleet.problem import LaneOption, Limit, Problem
+from pdd_plan.fleet.stability import shortfall, stable_rate_per_s
 from pdd_plan.optimizer.search import Scope, SearchOptions, search
 from pdd_plan.scenario.schema import Scenario
 
 MOST_TIMES = 64.0
 """Changes beyond this many times the present value are not looked for."""
+
+EXPLAIN_S = 20.0
+"""Time for all trials together [s]; what is not found by then is left out."""
 
 ROUNDS = 6
 """Bisection rounds for a change: about 2 % of the span."""
@@ -164,7 +169,7 @@ def _reaches_at(problem: Problem, limit: Limit, limit_s: float) -> bool:
 
 
 def explain_infeasible(
-    scenario: Scenario, built: BuiltProblem, model: PathModel, options: SearchOptions
+    scenario: Scenario, built: BuiltProblem, options: SearchOptions
 ) -> Infeasibility:
     """Say what stands in the way, and which single changes of the scenario would help.
 
@@ -174,8 +179,6 @@ def explain_infeasible(
         As loaded.
     built : BuiltProblem
         Its problem, proven infeasible.
-    model : PathModel
-        Path model of the problem.
     options : SearchOptions
         Solver and time limit of each trial.
 
@@ -184,14 +187,14 @@ def explain_infeasible(
     Infeasibility
         Reason, limits that fail, and the changes found, smallest first.
     """
-    del model
     trial = _Trials(built.problem, replace(options, progress=None, time_limit_s=10.0))
+    reason = shortfall(built.problem) or _reason(built.problem, trial)
     changes: list[tuple[float, Change]] = []
-    for attempt in (_more_chips, _more_bandwidth, _looser_limits, _less_load):
+    for attempt in (_less_load, _more_chips, _more_bandwidth, _looser_limits):
         changes += attempt(scenario, built.problem, trial)
     changes.sort(key=lambda pair: pair[0])
     return Infeasibility(
-        reason=_reason(scenario, built.problem, trial),
+        reason=reason,
         failures=_failures(built.problem),
         smallest_changes=tuple(change for _, change in changes),
     )
@@ -203,20 +206,24 @@ class _Trials:
     def __init__(self, problem: Problem, options: SearchOptions) -> None:
         self.problem = problem
         self.options = replace(options, first_feasible=True)
+        self.deadline = time.monotonic() + EXPLAIN_S
 
     def feasible(self, **changes: object) -> bool:
-        """Whether a plan exists with some fields of the problem replaced."""
+        """Whether a plan exists with some fields of the problem replaced, if found in time."""
         trial = replace(self.problem, **changes)  # type: ignore[arg-type]
-        return search(trial, self.options).candidate is not None
+        left_s = self.deadline - time.monotonic()
+        if left_s <= 0.0 or shortfall(trial):
+            return False
+        options = replace(self.options, time_limit_s=min(self.options.time_limit_s, left_s))
+        return search(trial, options).candidate is not None
 
-    def smallest(self, feasible_at: Callable[[float], bool]) -> float | None:
-        """Smallest factor above 1 at which a change suffices, to a few percent."""
-        high = 2.0
+    def smallest(self, feasible_at: Callable[[float], bool], start: float = 1.0) -> float | None:
+        """Smallest factor above a start at which a change suffices, to a few percent."""
+        low, high = start, 2.0 * start
         while not feasible_at(high):
-            high *= 4.0
-            if high > MOST_TIMES:
+            low, high = high, 4.0 * high
+            if high > MOST_TIMES * start:
                 return None
-        low = 1.0
         for _ in range(ROUNDS):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if feasible_at(middle) else (middle, high)
@@ -315,7 +322,8 @@ def _looser_limits(
 def _less_load(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     del scenario
     rate = problem.arrival_rate_per_s
-    factor = trial.smallest(lambda f: trial.feasible(arrival_rate_per_s=rate / f))
+    start = max(1.0, rate / max(stable_rate_per_s(problem), 1e-12))
+    factor = trial.smallest(lambda f: trial.feasible(arrival_rate_per_s=rate / f), start)
     if factor is None:
         return []
     value = float(f"{rate / factor:.2g}")
@@ -325,9 +333,8 @@ def _less_load(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tup
     return [(1.0 - value / rate, change)]
 
 
-def _reason(scenario: Scenario, problem: Problem, trial: _Trials) -> str:
+def _reason(problem: Problem, trial: _Trials) -> str:
     """First kind of resource without whose limit a plan exists."""
-    del scenario
     many = {key: max(stock, 8) * 64 for key, stock in problem.stock.items()}
     plenty = dict(problem.stock)
     pools = problem.pools

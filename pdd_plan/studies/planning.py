@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,6 +14,7 @@ from pdd_plan.fleet.goodput import GoodputResult, goodput
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.stability import shortfall
 from pdd_plan.optimizer.search import Certificate, Scope, SearchOptions, SearchResult, search
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
@@ -93,7 +95,7 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     problem, model = built.problem, PathModel(built.problem)
     require_possible(scenario, built, model)
     _tell(options, "searching for the plan")
-    result = search(problem, options.search_options(), model)
+    result = _search(problem, options, model)
     if result.status == "unknown":
         raise SolverError(
             f"no plan was found in {options.time_limit_s:g} s, and none was ruled out; "
@@ -104,7 +106,7 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     infeasibility = None
     if result.candidate is None:
         _tell(options, "looking for the smallest change that makes it feasible")
-        infeasibility = explain_infeasible(scenario, built, model, options.search_options())
+        infeasibility = explain_infeasible(scenario, built, options.search_options())
     return assemble_plan(scenario, built, model, main, baselines, options, infeasibility)
 
 
@@ -168,6 +170,16 @@ def _tell(options: PlanOptions, text: str) -> None:
         options.progress(text)
 
 
+def _search(
+    problem: Problem, options: PlanOptions, model: PathModel, scope: Scope | None = None
+) -> SearchResult:
+    """Search, unless the stock cannot even be stable."""
+    if shortfall(problem):
+        impossible = Certificate(math.inf, math.inf, 0, 0, 0, 0, options.solver, 0.0)
+        return SearchResult(None, math.inf, impossible)
+    return search(problem, options.search_options(), model, scope)
+
+
 def _scored(name: str, problem: Problem, model: PathModel, result: SearchResult) -> Scored:
     if result.candidate is None:
         return Scored(name, "infeasible", None, None, None, result.certificate)
@@ -197,7 +209,7 @@ def _baselines(
         _tell(options, f"baseline {name}")
         found = _same(problem, main, scope)
         if found is None:
-            result = search(problem, options.search_options(), model, scope)
+            result = _search(problem, options, model, scope)
             found = _scored(name, problem, model, result)
             if result.status == "unknown":
                 found = replace(found, reason="none was found in the time limit")
