@@ -16,6 +16,9 @@ from pdd_plan.queueing import TimeGrid, point_masses, waiting_time_pmf
 GRID_SIZE = 4096
 """Points of a time grid."""
 
+TOKEN_POINTS = 8
+"""Points for the time per token in end-to-end times."""
+
 
 @dataclass(frozen=True)
 class Law:
@@ -129,7 +132,7 @@ class PathLaws:
                         states[slot_pool],
                         routes,
                         name,
-                        self._token_s(decode, decoders),
+                        self._token_points(decode, decoders),
                     )
                     out.setdefault(name, []).append((part, ttft))
                     out.setdefault("e2e", []).append((part, e2e))
@@ -140,8 +143,27 @@ class PathLaws:
             result["gap"] = gap
         return result
 
-    def _token_s(self, decode: Mapping[int, SlotState], shares: Mapping[int, float]) -> float:
-        return sum(share * decode[i].step_s for i, share in shares.items())
+    @staticmethod
+    def _token_points(
+        decode: Mapping[int, SlotState], shares: Mapping[int, float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Time per token of a request, as points with weights over pools and their batches.
+
+        A request is as long in a batch as the batch takes to change, so it sees one level of it.
+        """
+        values, weights = [], []
+        for index, share in shares.items():
+            batching = decode[index].batching
+            assert batching is not None
+            below = np.cumsum(batching.step_weights)
+            edges = np.searchsorted(below, np.linspace(0.0, 1.0, TOKEN_POINTS + 1)[1:-1])
+            for part in np.split(np.arange(below.size), edges):
+                mass = float(batching.step_weights[part].sum())
+                if mass > 0.0:
+                    mean = batching.step_weights[part] @ batching.step_values_s[part] / mass
+                    values.append(float(mean))
+                    weights.append(share * mass)
+        return np.array(values), np.array(weights) / sum(weights)
 
     def _path(
         self,
@@ -152,7 +174,7 @@ class PathLaws:
         slot: SlotState,
         weights: FloatArray,
         route: str,
-        token_s: float,
+        token_points: tuple[FloatArray, FloatArray],
     ) -> tuple[Law, Law]:
         """TTFT and end-to-end law of one prefill pool, lane and first decoder."""
         problem = self.problem
@@ -174,10 +196,14 @@ class PathLaws:
         share = weights[inside] / weights[inside].sum()
         mass = share[:, None] * point_weights
         engines = candidate.engines[pool_index]
-        rest = (problem.atoms.output_tokens[inside] - 1.0)[:, None] * token_s
+        token_s, token_weights = token_points
+        rest = (problem.atoms.output_tokens[inside] - 1.0)[:, None, None] * token_s
         waits = (engines, load_per_s, slot)
         ttft = self._law(pool_index, waits, times.ravel(), mass.ravel())
-        e2e = self._law(pool_index, waits, (times + rest).ravel(), mass.ravel())
+        whole = times[:, :, None] + rest
+        e2e = self._law(
+            pool_index, waits, whole.ravel(), (mass[:, :, None] * token_weights).ravel()
+        )
         return ttft, e2e
 
     def _law(
