@@ -53,14 +53,12 @@ def _per_token(report: SweepReport, labels: SweepLabels) -> str:
     return labels.word("axis.per_m_out", currency=clean(report.currency))
 
 
-def _series(
-    report: SweepReport, key: str, label: str, tone: int, wide: bool = False
-) -> list[Series]:
+def _series(report: SweepReport, key: str, label: str, tone: int, style: str = "") -> list[Series]:
     """Return a curve, in pieces where points have no value."""
     axis = report.axes[0]
     rows = sorted(report.rows, key=lambda row: axis.place(row.steps[0]))
     pieces = groupby(rows, key=lambda row: row.amount(key) is not None)
-    names = ("wide",) if wide else ()
+    names = (style,) if style else ()
     found = []
     for known, piece in pieces:
         if known:
@@ -96,9 +94,10 @@ def _curves(
 
 
 def _by_kind(report: SweepReport, labels: SweepLabels, plan_key: str, tail: str) -> list[Series]:
-    series = _series(report, plan_key, labels.word("plan_curve"), PLAN_TONE, wide=True)
+    series = _series(report, plan_key, labels.word("plan_curve"), PLAN_TONE, "wide")
     for tone, name in enumerate(BASELINES):
-        series += _series(report, f"{name}_{tail}", labels.word(name), tone)
+        style = "dashed" if name == "pdd" else ""  # without a relay it is the cross-site fleet
+        series += _series(report, f"{name}_{tail}", labels.word(name), tone, style)
     return series
 
 

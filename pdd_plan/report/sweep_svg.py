@@ -22,12 +22,17 @@ from pdd_plan.report.svg import (
     ticks,
 )
 
-ROW_HEIGHT = 24.0
+ROW_HEIGHT = 28.0
 MOST_HEIGHT = 420.0
 CELL_TEXT_WIDTH = 34.0
 """A cell narrower than this has no text [px]."""
 FAINTEST, STRONGEST = 0.06, 0.62
 """Opacity of the least and the greatest value of a map; text stays readable on both."""
+STYLES = {
+    ("wide",): ' style="stroke-width:7;stroke-opacity:.28"',
+    ("dashed",): ' style="stroke-dasharray:7 5"',
+}
+"""Curves that others may cover, and those that let others show through, by their names."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +90,14 @@ def curves(chart: Chart) -> tuple[float, list[str]]:
     parts = _legend(tuple(named.values()) if len(named) > 1 else ())
     parts += _axes(chart, frame) if not chart.x_names else _named_axes(chart, frame)
     for item in chart.series:
-        wide = ' style="stroke-width:7;stroke-opacity:.28"' if item.names == ("wide",) else ""
+        wide = item.names == ("wide",)
+        style = STYLES.get(item.names, "")
         if len(item.x) > 1 and not chart.x_names:
             points = " ".join(
                 f"{frame.at_x(x):.1f},{frame.at_y(y):.1f}"
                 for x, y in zip(item.x, item.y, strict=True)
             )
-            parts.append(f'<polyline points="{points}" class="curve tone{item.tone}"{wide}/>')
+            parts.append(f'<polyline points="{points}" class="curve tone{item.tone}"{style}/>')
         parts += _dots(item, frame, 5.5 if wide else 2.6, chart.x_names)
     for mark in chart.marks:
         x, y = frame.at_x(mark.x), frame.at_y(mark.y)
@@ -188,10 +194,11 @@ def _fitted(x: float, y: float, said: str, room: float, anchor: str = "middle") 
 def heat(chart: Chart) -> tuple[float, list[str]]:
     """Draw a `MapChart`; return its height [px] and its elements."""
     assert isinstance(chart, MapChart)
-    left = 34 + min(150.0, max(_width_of(name) for name in chart.rows))
+    left = 16 + min(150.0, max(_width_of(name) for name in chart.rows))
+    top = TOP + 22.0
     width = (WIDTH - 14 - left) / len(chart.columns)
     height = min(ROW_HEIGHT, MOST_HEIGHT / len(chart.rows))
-    bottom = TOP + height * len(chart.rows)
+    bottom = top + height * len(chart.rows)
     values = [cell.value for cell in chart.cells if cell.value is not None]
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
     parts = _legend(chart.series) if chart.series else _scale(low, high)
@@ -226,7 +233,9 @@ def _map_names(
     for index in range(0, len(chart.rows), every):
         y = bottom - (index + 0.5) * height + 4
         parts.append(_fitted(left - 6, y, chart.rows[index], 150.0, "end"))
-    return parts + _axis_names(chart, left, TOP, bottom)
+    center = (left + WIDTH - 14) / 2
+    parts.append(_text(center, bottom + 38, chart.x_label, "middle", "label"))
+    return [*parts, _text(8, TOP + 14, chart.y_label, "start", "label")]
 
 
 def _scale(low: float, high: float) -> list[str]:

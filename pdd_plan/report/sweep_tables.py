@@ -61,10 +61,9 @@ def all_points(report: SweepReport, labels: SweepLabels) -> Table:
     """Return a row for every point, with all that a document has room for."""
     columns = [
         *_axis_columns(report),
-        _Shown(labels.word("status_row"), lambda row: labels.status(row.record["status"]), False),
-        *_result_columns(report, labels),
-        *_fleet_columns(labels),
+        *_main_columns(report, labels),
         *_baseline_columns(labels),
+        *_more_columns(labels),
     ]
     if report.is_front:
         yes = labels.word("yes")
@@ -80,11 +79,10 @@ def short_points(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     columns = _axis_columns(report)
     rows: Sequence[SweepRow] = report.rows
     if len(report.axes) == 1:
-        columns += [*_cost_columns(report, labels), _p90(labels), _kind(labels), _chips(labels)]
-        columns += _baseline_columns(labels)
+        columns += [*_main_columns(report, labels), *_baseline_columns(labels)]
         most = MOST_SHOWN
     else:
-        columns += [*_cost_columns(report, labels), _p90(labels), _kind(labels), _chips(labels)]
+        columns += _main_columns(report, labels)
         most = CHEAPEST_SHOWN
     heads = sum(len(axis.varied) for axis in report.axes)
     if len(rows) <= most:
@@ -134,7 +132,7 @@ def front_table(report: SweepReport, labels: SweepLabels, short: bool) -> Table:
     columns = _axis_columns(report)
     columns += [_p90(labels), *_cost_columns(report, labels), _kind(labels), _chips(labels)]
     if not short:
-        columns += _fleet_columns(labels)
+        columns += _more_columns(labels)
     heads = sum(len(axis.varied) for axis in report.axes)
     return _table(columns, sorted(rows, key=order), heads)
 
@@ -192,28 +190,23 @@ def _chips(labels: SweepLabels) -> _Shown:
     return _Shown(labels.word("chips_by_role"), text)
 
 
-def _result_columns(report: SweepReport, labels: SweepLabels) -> list[_Shown]:
-    return [
-        *_cost_columns(report, labels),
-        _time(labels.word("p50_ttft"), "ttft_p50_s"),
-        _time(labels.word("p90_ttft"), "ttft_p90_s"),
-        _time(labels.word("p99_ttft"), "ttft_p99_s"),
-        _time(labels.word("tpot"), "tpot_mean_s"),
-        _Shown(
-            labels.word("goodput"), lambda row: digits.rate(row.amount("goodput_requests_per_s"))
-        ),
-        _Shown(labels.word("bcr"), lambda row: digits.number(row.amount("bcr"))),
-        _kind(labels),
-        _chips(labels),
-    ]
+def _main_columns(report: SweepReport, labels: SweepLabels) -> list[_Shown]:
+    return [*_cost_columns(report, labels), _p90(labels), _kind(labels), _chips(labels)]
 
 
 def _time(label: str, key: str) -> _Shown:
     return _Shown(label, lambda row: digits.seconds(row.amount(key)))
 
 
-def _fleet_columns(labels: SweepLabels) -> list[_Shown]:
+def _more_columns(labels: SweepLabels) -> list[_Shown]:
     return [
+        _Shown(
+            labels.word("goodput"), lambda row: digits.rate(row.amount("goodput_requests_per_s"))
+        ),
+        _Shown(labels.word("bcr"), lambda row: digits.number(row.amount("bcr"))),
+        _time(labels.word("p50_ttft"), "ttft_p50_s"),
+        _time(labels.word("p99_ttft"), "ttft_p99_s"),
+        _time(labels.word("tpot"), "tpot_mean_s"),
         _Shown(
             labels.word("threshold"), lambda row: digits.significant(row.amount("threshold"), 4)
         ),

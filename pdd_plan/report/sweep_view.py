@@ -87,11 +87,12 @@ def _headline(report: SweepReport, labels: SweepLabels) -> str:
 
 
 def _summary(report: SweepReport, labels: SweepLabels) -> Facts:
-    facts = [
-        Fact(labels.word("varied"), (Text(clean(v.path)), _values(axis, v.texts, labels)))
+    varied = tuple(
+        Text(f"{clean(item.path)}: {_values(axis, item.texts, labels)}")
         for axis in report.axes
-        for v in axis.varied
-    ]
+        for item in axis.varied
+    )
+    facts = [Fact(labels.word("varied"), varied)]
     planned = [row for row in report.rows if row.amount(COST) is not None]
     if planned:
         ranked = sorted(planned, key=lambda row: row.amount(COST) or 0.0)
@@ -101,12 +102,12 @@ def _summary(report: SweepReport, labels: SweepLabels) -> Facts:
     return Facts(tuple(facts))
 
 
-def _values(axis: SweepAxis, texts: tuple[str, ...], labels: SweepLabels) -> Text:
+def _values(axis: SweepAxis, texts: tuple[str, ...], labels: SweepLabels) -> str:
     if len(texts) <= LISTED_VALUES:
-        return Text(clean(", ".join(texts)))
+        return clean(", ".join(texts))
     order = sorted(range(len(texts)), key=axis.place)
     first, last = clean(texts[order[0]]), clean(texts[order[-1]])
-    return Text(labels.say("values", first=first, last=last, count=len(texts)))
+    return labels.say("values", first=first, last=last, count=len(texts))
 
 
 def _point(report: SweepReport, row: SweepRow, labels: SweepLabels) -> tuple[Text, ...]:

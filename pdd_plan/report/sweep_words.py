@@ -8,7 +8,6 @@ from pdd_plan.report.labels import LANGUAGES, Labels
 WORDS: dict[str, tuple[str, str]] = {
     "varied": ("Varied", "变动参数"),
     "points": ("Points", "各点"),
-    "grid": ("Grid", "网格"),
     "front_points": ("Front", "前沿"),
     "best_point": ("Cheapest", "最低成本"),
     "dearest_point": ("Dearest", "最高成本"),
@@ -20,7 +19,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "on_front": ("Front", "前沿"),
     "gbps": ("Gbps", "Gbps"),
     "relay_tokens_short": ("Relay tokens", "中继词元"),
-    "none": ("none", "无"),
     "status.input_error": ("wrong input", "输入错误"),
     "status.solver_failed": ("solver failed", "求解器失败"),
     "status.error": ("error", "错误"),
@@ -48,7 +46,6 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "point_count": ("{count} points", "{count} 个点"),
     "one_point": ("1 point", "1 个点"),
     "values": ("{first} to {last}, {count} values", "{first} 至 {last}，{count} 个取值"),
-    "listed": ("{values}", "{values}"),
     "at_point": ("at {values}", "{values}"),
     "crossing": (
         "{below} is cheaper up to {low}, {above} from {high}.",

@@ -22,6 +22,8 @@ LIMIT = "slo.ttft_p90"
 """Path of the limit that is swept."""
 LOOSEST_S = 1e5
 """The largest limit that a scenario may have [s]: as good as none."""
+TIGHTEST_S = 1e-3
+"""A limit that no plan keeps, or from which on there is nothing left to gain [s]."""
 FIRST_RATIO = 4.0
 """Ratio of the limits that are tried first."""
 FIRST_SIDE = 2
@@ -61,11 +63,11 @@ class _Curve:
 
 
 def _text(limit_s: float) -> str:
-    return f"{limit_s:.6g} s"
+    return f"{limit_s:.4g} s" if limit_s < 1e4 else f"{limit_s:.0f} s"
 
 
 def _rounded(limit_s: float) -> float:
-    return float(f"{limit_s:.6g}")
+    return float(f"{limit_s:.4g}")
 
 
 def _cost(outcome: Outcome | None) -> float | None:
@@ -162,7 +164,7 @@ def _middle(points: Sequence[Point]) -> float:
 def _first_limits(middle_s: float) -> list[float]:
     steps = range(-FIRST_SIDE, FIRST_SIDE + 1)
     inner = [_rounded(middle_s * FIRST_RATIO**step) for step in steps]
-    return [*(limit for limit in inner if limit < LOOSEST_S), LOOSEST_S]
+    return [TIGHTEST_S, *(limit for limit in inner if TIGHTEST_S < limit < LOOSEST_S), LOOSEST_S]
 
 
 def _marked(rows: Sequence[Row], others: Sequence[int]) -> tuple[Row, ...]:

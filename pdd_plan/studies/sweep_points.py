@@ -99,6 +99,9 @@ class Maker:
             if point.outcome is None:
                 reached |= set(enumerate(steps))
         issues: dict[tuple[str, str], Issue] = {}
+        if not axes:  # the scenario as written is the only point
+            loaded = self._load(())
+            issues |= {(x.message, x.path): x for x in loaded} if isinstance(loaded, tuple) else {}
         for number, axis in enumerate(axes):
             for step in range(len(axis.values)):
                 if (number, step) not in reached:

@@ -6,6 +6,7 @@ import pickle
 import signal
 import socket
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -126,6 +127,10 @@ class LocalWorkers:
     def _parallel(self, calls: Sequence[tuple[str, bytes]], planner: Planner) -> Iterator[Done]:
         from joblib import Parallel, delayed, parallel_config
 
+        # Workers are replaced when their memory has grown; nothing is lost by it.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        # Workers are replaced when their memory has grown; nothing is lost by it.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         # Libraries of linear algebra get one thread each, by the environment that workers start
         # with; more would only take cores from the other workers.
         with parallel_config("loky", inner_max_num_threads=1, initializer=_ignore_interrupts):
@@ -201,9 +206,10 @@ def _distributed() -> Any:
 def _client(address: str) -> Any:
     distributed = _distributed()
     try:
-        # First a plain connection: a client that finds nobody takes long to give up.
-        host, port = distributed.comm.get_address_host_port(address)
-        socket.create_connection((host, port), timeout=CONNECT_S).close()
+        if address.partition("://")[0] in (address, "tcp", "tls"):
+            # First a plain connection: a client that finds nobody takes long to give up.
+            host, port = distributed.comm.get_address_host_port(address)
+            socket.create_connection((host, port), timeout=CONNECT_S).close()
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
