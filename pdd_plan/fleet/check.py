@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from pdd_plan.fleet.paths import PathModel, StateKey
+from pdd_plan.fleet.lanes import StateKey
+from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
 
 TOLERANCE = 1e-7

@@ -18,19 +18,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from pdd_plan.fleet.prefill import (
-    UTILIZATIONS,
-    PrefillPath,
-    largest_root,
-    limit_grid,
-    visible_transfer_s,
-)
+from pdd_plan.fleet.lanes import LaneModel, StateKey
+from pdd_plan.fleet.path_rules import PathRule, PathRules
+from pdd_plan.fleet.prefill import UTILIZATIONS, PrefillPath, largest_root, limit_grid
 from pdd_plan.fleet.problem import FloatArray, Limit, Problem
 from pdd_plan.fleet.slots import SlotPool, token_demand
-from pdd_plan.fleet.transfer import LaneState, RelayWork, lane_state, relay_work
+from pdd_plan.fleet.transfer import LaneState
 
-StateKey = tuple[int, int, float]
-"""A lane, its bandwidth level and its flow at multiplier 1 [requests/s]."""
+WAIT_TABLE_BYTES = 3e8
+"""Memory for tables of waiting times [bytes]."""
 
 
 class PathModel:
@@ -46,113 +42,48 @@ class PathModel:
         self.problem = problem
         self.grid = limit_grid(problem)
         demand = token_demand(problem)
+        options = [i for i, pool in enumerate(problem.pools) if pool.role == "prefill"]
+        table_bytes = 8 * UTILIZATIONS.size * self.grid.size * max(len(options), 1)
+        most_tables = max(8, int(WAIT_TABLE_BYTES / table_bytes))
         self.prefill = {
-            i: PrefillPath(problem, pool, self.grid)
-            for i, pool in enumerate(problem.pools)
-            if pool.role == "prefill"
+            i: PrefillPath(problem, problem.pools[i], self.grid, most_tables) for i in options
         }
         self.slot_pools = {
             i: SlotPool(pool, demand)
             for i, pool in enumerate(problem.pools)
             if pool.role != "prefill"
         }
-        self.lane_states = lru_cache(maxsize=20_000)(self._lane_states)
-        self._works = lru_cache(maxsize=20_000)(self._relay_works)
-        self._held = lru_cache(maxsize=20_000)(self._held_moments)
-        self._first_steps = lru_cache(maxsize=None)(self._first_step_times)
-        self._direct = lru_cache(maxsize=600)(self._direct_kernels)
+        self.lanes = LaneModel(problem, self.slot_pools)
+        self.rules = PathRules(problem, self.grid, self.prefill, self.lanes)
         self._ideal = lru_cache(maxsize=8192)(self._ideal_reached)
-        self._relayed = lru_cache(maxsize=4096)(self._relay_kernel)
-        self._kernels = lru_cache(maxsize=64)(self._kernel_table)
-        self._reached = lru_cache(maxsize=8192)(self._reached_table)
 
     # --- lanes ---------------------------------------------------------------------------------
 
-    def _lane_states(self, lane: int, level: int, flow_per_s: float) -> list[LaneState] | None:
-        """State of a lane in each period of the day, or None where some period overloads it."""
-        option = self.problem.lanes[lane]
-        states = [
-            lane_state(self.problem, option, level, flow_per_s * float(multiplier))
-            for multiplier in self.problem.period_multipliers
-        ]
-        return None if any(state is None for state in states) else [s for s in states if s]
-
     def peak_state(self, lane: int, level: int, flow_per_s: float) -> LaneState | None:
-        """State of a lane at the peak of the day."""
-        states = self.lane_states(lane, level, flow_per_s)
-        if states is None:
-            return None
-        return states[int(np.argmax(self.problem.period_multipliers))]
-
-    def _relay_works(
-        self, lane: int, level: int, flow_per_s: float, fastest: bool = False
-    ) -> RelayWork | None:
-        """Relay work of a lane at the slowest step of its relay, or gaps at the fastest."""
-        option = self.problem.lanes[lane]
-        state = self.peak_state(lane, level, flow_per_s)
-        pools = self.problem.pool_indices(option.source, "relay")
-        if state is None or option.local or not pools:
-            return None
-        if fastest:
-            step_s = min(float(self.slot_pools[i].pool.step_s[0]) for i in pools)
-        else:
-            step_s = max(self.slot_pools[i].working_step_s for i in pools)
-        decode = [self.problem.pools[i] for i in self.problem.pool_indices(option.target, "decode")]
-        extend = (
-            max((pool.extend_fixed_s for pool in decode), default=0.0),
-            max((pool.extend_per_token_s for pool in decode), default=0.0),
-        )
-        mode = self.problem.serving.handoff
-        mode = "catch_up" if mode == "auto" else mode
-        return relay_work(self.problem, option, state, step_s, extend, mode)
+        """State of a lane at the peak of the day; None where the line cannot carry the flow."""
+        return self.lanes.peak_states(lane, level, [flow_per_s])[0]
 
     def relay_erlang(
         self, lane: int, level: int, flow_per_s: float, threshold_index: int
     ) -> float | None:
         """Relay slots that a lane keeps busy at the peak [Erlang]; None where it has no relay."""
-        weight = self._relay_weight(lane, threshold_index)
-        if not weight.any():
-            return 0.0
-        work = self._works(lane, level, flow_per_s)
-        if work is None:
-            return None
-        peak = flow_per_s * self.problem.peak_multiplier
-        return peak * float(weight @ work.residency_s)
-
-    def _relay_weight(self, lane: int, threshold_index: int) -> FloatArray:
-        if self.problem.lanes[lane].local:
-            return np.zeros(self.problem.atoms.weight.size)
-        return np.where(self.problem.relayed(threshold_index), self.problem.atoms.weight, 0.0)
+        load = self.lanes.load(lane, level, flow_per_s)
+        erlang = np.inf if load is None else float(load.relay_erlang[threshold_index])
+        return None if np.isinf(erlang) else erlang
 
     def decode_work_per_s(
         self, lane: int, level: int, flow_per_s: float, threshold_index: int
     ) -> float | None:
         """Work a lane brings to its decode site, as an equivalent request rate [requests/s]."""
-        state = self.peak_state(lane, level, flow_per_s)
-        if state is None:
+        load = self.lanes.load(lane, level, flow_per_s)
+        if load is None or np.isinf(load.relay_erlang[threshold_index]):
             return None
-        option = self.problem.lanes[lane]
-        per_slot, per_engine = self._decode_rates(option.target)
-        weight = self.problem.atoms.weight
-        extra = per_slot * float(weight @ state.mean_s)
-        relayed = self._relay_weight(lane, threshold_index)
-        if relayed.any():
-            work = self._works(lane, level, flow_per_s)
-            if work is None:
-                return None
-            extra += per_engine * float(relayed @ work.extend_s)
-        return flow_per_s * self.problem.peak_multiplier * (1.0 + extra)
+        return float(load.decode_work_per_s[threshold_index])
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - a path model lives as long as its problem
-    def _decode_rates(self, site: str) -> tuple[float, float]:
-        """Largest request rate of a slot and of an engine over the decode options of a site."""
-        slot_pools = [self.slot_pools[i] for i in self.problem.pool_indices(site, "decode")]
-        per_engine = [pool.most_per_engine_s for pool in slot_pools]
-        per_slot = [
-            rate / pool.pool.slots if pool.pool.slots else 0.0
-            for rate, pool in zip(per_engine, slot_pools, strict=True)
-        ]
-        return max(per_slot, default=0.0), max(per_engine, default=0.0)
+    def handoff_ok(self, lane: int, level: int, flow_per_s: float, threshold_index: int) -> bool:
+        """Whether the gap at the hand-off keeps its limits on a lane, at the peak."""
+        load = self.lanes.load(lane, level, flow_per_s)
+        return load is not None and bool(load.handoff_ok[threshold_index])
 
     # --- pools ---------------------------------------------------------------------------------
 
@@ -179,22 +110,6 @@ class PathModel:
         stations = 1.0 if limit.metric == "ttft" else 2.0
         return limit.probability + stations * slot_wait
 
-    def _first_step_times(self, lane: int) -> tuple[float, float]:
-        option = self.problem.lanes[lane]
-        decode = self.problem.pool_indices(option.target, "decode")
-        relay = self.problem.pool_indices(option.source, "relay")
-        return (
-            max((self.slot_pools[i].first_token_s for i in decode), default=0.0),
-            max((self.slot_pools[i].first_token_s for i in relay), default=0.0),
-        )
-
-    def _token_s(self, lane: int) -> float:
-        """Longest step of any relay or decode engine at the ends of a lane [s]."""
-        option = self.problem.lanes[lane]
-        pools = self.problem.pool_indices(option.target, "decode")
-        pools += self.problem.pool_indices(option.source, "relay")
-        return max((self.slot_pools[i].working_step_s for i in pools), default=0.0)
-
     def prefill_capacities(
         self,
         pool: int,
@@ -219,70 +134,38 @@ class PathModel:
         ndarray, shape (engines, states)
             Loads at multiplier 1; 0 where the path fails at any load.
         """
-        path = self.prefill[pool]
-        keys = tuple(states)
-        lane_caps = {s[0]: self._network_cap(pool, s[0], threshold_index) for s in keys}
-        caps = np.array([lane_caps[s[0]] for s in keys])
-        memory = path.memory_loads_per_s(engines, np.array([self._held(pool, s) for s in keys]))
-        loads = np.zeros((len(engines), len(keys)))
-        for row, count in enumerate(engines):
-            use = caps.copy()
-            for limit in self.latency_limits:
-                reached = self._reached(pool, count, keys, threshold_index, limit)
-                root = largest_root(reached - self.required(limit, slot_wait))
-                use = np.minimum(use, root)
-            loads[row] = np.minimum(use * count * path.engine_rate_per_s, memory[row])
-        return loads / self.problem.peak_multiplier
+        rules = self.rules.of(pool, states, threshold_index)
+        waits = (slot_wait,)
+        return np.stack([self.prefill_loads_per_s(pool, n, rules, waits)[0] for n in engines])
 
-    def _network_cap(self, pool: int, lane: int, threshold_index: int) -> float:
-        """Utilization of prefill up to which RDMA out of its engines keeps up."""
-        relayed = self.problem.relayed(threshold_index)
-        if self.problem.lanes[lane].local or not relayed.any():
-            return float(UTILIZATIONS[-1])
-        return min(float(UTILIZATIONS[-1]), self.prefill[pool].rdma_inflation(threshold_index)[1])
-
-    def _held_moments(self, pool: int, key: StateKey) -> tuple[float, float]:
-        """Byte-seconds and byte-squared-seconds that a request holds prefill memory."""
-        path = self.prefill[pool]
-        state = self.peak_state(*key)
-        if state is None:
-            return np.inf, np.inf
-        travel = visible_transfer_s(self.problem, state.values_s, path.pool.service_s)
-        held_s = path.pool.service_s + travel @ state.point_weights
-        weight, size = self.problem.atoms.weight, self.problem.kv_bytes
-        return float(weight @ (held_s * size)), float(weight @ (held_s * size**2))
-
-    def _kernel_table(
-        self, pool: int, states: tuple[StateKey, ...], threshold_index: int, limit: Limit
-    ) -> list[FloatArray]:
-        """Kernels of a limit by period of the day, each of shape (states, grid.size)."""
-        return [
-            np.stack([self._kernel(pool, key, period, threshold_index, limit) for key in states])
-            for period in range(self.problem.period_weights.size)
-        ]
-
-    def _kernel(
-        self, pool: int, key: StateKey, period: int, threshold_index: int, limit: Limit
+    def prefill_loads_per_s(
+        self, pool: int, engines: int, rules: Sequence[PathRule], slot_waits: Sequence[float]
     ) -> FloatArray:
-        if self.lane_states(*key) is None:
-            return np.zeros(self.grid.size)
-        kernel = self._direct(pool, key, period, limit)[threshold_index]
-        if self.problem.lanes[key[0]].local:
-            return kernel
-        return kernel + self._relayed(pool, key[0], threshold_index, limit)
+        """Largest load of a prefill pool by slot wait and path [requests/s].
 
-    def _direct_kernels(self, pool: int, key: StateKey, period: int, limit: Limit) -> FloatArray:
-        states = self.lane_states(*key)
-        assert states is not None
-        first_s, _ = self._first_steps(key[0])
-        local = self.problem.lanes[key[0]].local
-        return self.prefill[pool].direct_kernels(
-            states[period], local, limit, first_s, self._token_s(key[0])
-        )
+        Parameters
+        ----------
+        engines : int
+            Count, 1 or more.
+        rules : sequence of PathRule
+            Paths from :attr:`rules`.
 
-    def _relay_kernel(self, pool: int, lane: int, threshold_index: int, limit: Limit) -> FloatArray:
-        _, first_s = self._first_steps(lane)
-        return self.prefill[pool].relay_kernel(threshold_index, limit, first_s, self._token_s(lane))
+        Returns
+        -------
+        ndarray, shape (slot waits, rules)
+            Loads at multiplier 1; 0 where the path fails at any load.
+        """
+        path = self.prefill[pool]
+        use = np.tile(np.array([rule.most_utilization for rule in rules]), (len(slot_waits), 1))
+        for number, limit in enumerate(self.latency_limits):
+            reached = self.rules.reached(pool, engines, rules, number)
+            for row, wait in enumerate(slot_waits):
+                root = largest_root(reached - self.required(limit, wait))
+                use[row] = np.minimum(use[row], root)
+        held = np.array([rule.held for rule in rules])
+        memory = path.memory_loads_per_s([engines], held)
+        loads = np.minimum(use * engines * path.engine_rate_per_s, memory)
+        return np.asarray(loads / self.problem.peak_multiplier)
 
     def ideal_capacities(self, pool: int, engines: Sequence[int], slot_wait: float) -> FloatArray:
         """Loads above those of any lane state and threshold [requests/s], shape (engines,).
@@ -308,95 +191,12 @@ class PathModel:
         firsts = [0.0]
         if self.problem.serving.first_token_from == "decode":
             firsts = [
-                min(self._first_steps(lane)) if self._relays(lane) else self._first_steps(lane)[0]
+                self.rules.shortest_first_s(lane)
                 for lane, option in enumerate(self.problem.lanes)
                 if option.source == path.pool.site
             ]
         kernel = path.idle_kernel(limit, min(firsts, default=0.0))
         return np.asarray(path.wait_table(engines) @ kernel)
-
-    def _relays(self, lane: int) -> bool:
-        option = self.problem.lanes[lane]
-        return not option.local and bool(self.problem.pool_indices(option.source, "relay"))
-
-    def _reached_table(
-        self,
-        pool: int,
-        engines: int,
-        states: tuple[StateKey, ...],
-        threshold_index: int,
-        limit: Limit,
-    ) -> FloatArray:
-        """Attainment by utilization at the peak and lane state, shape (utilizations, states)."""
-        if limit.percentile == 0:
-            return self._mean_margin(pool, engines, states, threshold_index, limit)
-        waits = self.prefill[pool].wait_table(engines)
-        kernels = self._kernels(pool, states, threshold_index, limit)
-        multipliers = self.problem.period_multipliers / self.problem.peak_multiplier
-        total = np.zeros((UTILIZATIONS.size, len(states)))
-        for multiplier, weight, kernel in zip(
-            multipliers, self.problem.period_weights, kernels, strict=True
-        ):
-            here = waits @ kernel.T
-            if multiplier < 1.0:
-                at = UTILIZATIONS * multiplier
-                here = np.stack([np.interp(at, UTILIZATIONS, c) for c in here.T], axis=1)
-            total += weight * here
-        return total
-
-    def _mean_margin(
-        self,
-        pool: int,
-        engines: int,
-        states: tuple[StateKey, ...],
-        threshold_index: int,
-        limit: Limit,
-    ) -> FloatArray:
-        """Share of a limit on a mean that is left over, shape (utilizations, states)."""
-        path = self.prefill[pool]
-        known = np.array([self._mean_known_s(pool, key, threshold_index, limit) for key in states])
-        waits = np.zeros(UTILIZATIONS.size)
-        multipliers = self.problem.period_multipliers / self.problem.peak_multiplier
-        table = path.mean_waits_s(engines)
-        for multiplier, weight in zip(multipliers, self.problem.period_weights, strict=True):
-            waits += weight * np.interp(UTILIZATIONS * multiplier, UTILIZATIONS, table)
-        return np.asarray(1.0 - (waits[:, None] + known) / limit.limit_s)
-
-    def _mean_known_s(self, pool: int, key: StateKey, threshold_index: int, limit: Limit) -> float:
-        states = self.lane_states(*key)
-        if states is None:
-            return float("inf")
-        lane = key[0]
-        local = self.problem.lanes[lane].local
-        by_period = [
-            self.prefill[pool].mean_known_s(
-                state, local, limit, threshold_index, self._first_steps(lane), self._token_s(lane)
-            )
-            for state in states
-        ]
-        return float(self.problem.period_weights @ np.array(by_period))
-
-    def handoff_ok(self, lane: int, level: int, flow_per_s: float, threshold_index: int) -> bool:
-        """Whether the gap at the hand-off keeps its limits on a lane, at the peak.
-
-        The faster the relay speaks, the more there is to recompute: its fastest step counts.
-        """
-        limits = self.problem.limits_of("handoff_gap")
-        weight = self._relay_weight(lane, threshold_index)
-        if not limits or not weight.any():
-            return True
-        work = self._works(lane, level, flow_per_s, fastest=True)
-        if work is None:
-            return False
-        mass = (weight[:, None] * work.point_weights).ravel() / weight.sum()
-        gaps = work.gap_s.ravel()
-        for limit in limits:
-            if limit.percentile == 0 and float(mass @ gaps) > limit.limit_s:
-                return False
-            within = float(mass[gaps <= limit.limit_s].sum())
-            if limit.percentile > 0 and within < limit.probability - 1e-12:
-                return False
-        return True
 
     def attainment(
         self,
@@ -418,5 +218,7 @@ class PathModel:
         rho = peak / (engines * self.prefill[pool].engine_rate_per_s)
         if rho > UTILIZATIONS[-1]:
             return 0.0
-        reached = self._reached_table(pool, engines, (key,), threshold_index, limit)[:, 0]
+        rules = self.rules.of(pool, [key], threshold_index)
+        number = self.latency_limits.index(limit)
+        reached = self.rules.reached(pool, engines, rules, number)[:, 0]
         return float(np.interp(rho, UTILIZATIONS, reached))

@@ -10,6 +10,7 @@ function.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -56,7 +57,8 @@ class PrefillPath:
     problem: Problem
     pool: PoolOption
     grid: TimeGrid
-    _tables: dict[int, FloatArray] = field(default_factory=dict, repr=False)
+    most_tables: int = 64
+    _tables: OrderedDict[int, FloatArray] = field(default_factory=OrderedDict, repr=False)
 
     @cached_property
     def mean_service_s(self) -> float:
@@ -77,6 +79,8 @@ class PrefillPath:
         """P(wait <= t), shape (utilizations, grid.size)."""
         servers = self.servers(engines)
         if servers not in self._tables:
+            if len(self._tables) >= self.most_tables:
+                self._tables.popitem(last=False)
             self._tables[servers] = waiting_time_cdf_table(
                 self.pool.service_s,
                 self.problem.atoms.weight,
@@ -108,9 +112,10 @@ class PrefillPath:
 
     def direct_kernels(
         self,
-        state: LaneState,
+        states: Sequence[LaneState],
         local: bool,
         limit: Limit,
+        threshold_index: int,
         first_step_s: float,
         token_s: float = 0.0,
     ) -> FloatArray:
@@ -120,8 +125,8 @@ class PrefillPath:
 
         Parameters
         ----------
-        state : LaneState
-            Transfer times.
+        states : sequence of LaneState
+            Transfer times of one lane in its states.
         local : bool
             The lane has no relay, so every request goes straight.
         limit : Limit
@@ -133,20 +138,22 @@ class PrefillPath:
 
         Returns
         -------
-        ndarray, shape (thresholds, grid.size)
+        ndarray, shape (states, grid.size)
         """
-        problem, count = self.problem, self.problem.thresholds.size
-        slack = self.slack_s(limit, token_s)[:, None]
-        if problem.serving.first_token_from == "decode":
-            travel = visible_transfer_s(problem, state.values_s, self.pool.service_s)
-            slack = slack - travel - first_step_s
-        mass = problem.atoms.weight[:, None] * (
-            state.point_weights if slack.shape[1] > 1 else np.ones(1)
-        )
-        level = np.full_like(problem.relay_from, count) if local else problem.relay_from
-        by_level = self._spread(slack, mass, level, count + 1)
-        above = np.cumsum(by_level[::-1], axis=0)[::-1]  # levels from t on
-        return above[1:]
+        problem = self.problem
+        direct = np.ones(problem.relay_from.size, bool)
+        if not local:
+            direct = ~problem.relayed(threshold_index)
+        mass = problem.atoms.weight[direct]
+        slack = self.slack_s(limit, token_s)[direct]
+        if problem.serving.first_token_from == "prefill":
+            return np.repeat(self._spread(slack[None], mass), len(states), axis=0)
+        service = self.pool.service_s[direct]
+        travel = np.stack([state.travel_s[direct] for state in states])
+        travel += np.stack([state.delay_s[direct] for state in states])[..., None]
+        visible = visible_transfer_s(problem, travel, service)
+        slack = (slack - first_step_s)[:, None] - visible
+        return self._spread(slack, mass[:, None] * states[0].point_weights)
 
     def relay_kernel(
         self, threshold_index: int, limit: Limit, first_step_s: float, token_s: float = 0.0
@@ -165,8 +172,7 @@ class PrefillPath:
             inflation, _ = self.rdma_inflation(threshold_index)
             moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
             slack = slack - moved - first_step_s
-        mass = problem.atoms.weight[relayed]
-        return self._spread(slack, mass, np.zeros(slack.size, dtype=np.int64), 1)[0]
+        return self._spread(slack[None], problem.atoms.weight[relayed])[0]
 
     def mean_known_s(
         self,
@@ -177,7 +183,7 @@ class PrefillPath:
         first_step_s: tuple[float, float],
         token_s: float,
     ) -> float:
-        """Mean of a latency but for the waits [s]: pass, transfer, first step and, end to end, rest.
+        """Mean of a latency but for the waits [s]: pass, transfer, first step, rest end to end.
 
         Parameters
         ----------
@@ -202,31 +208,28 @@ class PrefillPath:
     def idle_kernel(self, limit: Limit, first_step_s: float, token_s: float = 0.0) -> FloatArray:
         """Kernel if no transfer took any time: attainment is nowhere above it."""
         slack = self.slack_s(limit, token_s) - first_step_s
-        mass = self.problem.atoms.weight
-        return self._spread(slack, mass, np.zeros(slack.size, dtype=np.int64), 1)[0]
+        return self._spread(slack[None], self.problem.atoms.weight)[0]
 
     def slack_s(self, limit: Limit, token_s: float = 0.0) -> FloatArray:
         """Time left for waiting and transfer, shape (atoms,)."""
-        rest = 0.0
+        slack = limit.limit_s - self.pool.host_s - self.pool.service_s
         if limit.metric == "e2e":
-            rest = (self.problem.atoms.output_tokens - 1.0) * token_s
-        return limit.limit_s - self.pool.host_s - self.pool.service_s - rest
+            slack = slack - (self.problem.atoms.output_tokens - 1.0) * token_s
+        return np.asarray(slack)
 
-    def _spread(
-        self, slack_s: FloatArray, mass: FloatArray, level: np.ndarray, levels: int
-    ) -> FloatArray:
-        """Put masses at their slack on the grid, linearly, one row a level."""
-        size = self.grid.size
+    def _spread(self, slack_s: FloatArray, mass: FloatArray) -> FloatArray:
+        """Put masses at their slack on the grid, linearly, one row for each of the first axis."""
+        size, rows = self.grid.size, len(slack_s)
         at = np.minimum(slack_s / self.grid.step_s, size - 1.000001)
-        inside = at >= 0.0
-        row = np.broadcast_to(level.reshape(-1, *[1] * (at.ndim - 1)) * size, at.shape)[inside]
-        at, mass = at[inside], np.broadcast_to(mass, inside.shape)[inside]
-        low = at.astype(np.int64)
-        upper = mass * (at - low)
-        index = row + low
-        total = np.bincount(index, mass - upper, levels * size)
-        total[1:] += np.bincount(index, upper, levels * size)[:-1]
-        return np.asarray(total.reshape(levels, size))
+        start = size * np.arange(rows).reshape(-1, *[1] * (at.ndim - 1))
+        low = np.maximum(at, 0.0).astype(np.int64)
+        upper = np.where(at >= 0.0, mass, 0.0)
+        lower = upper * (1.0 - (at - low))
+        upper = upper - lower
+        index = (low + start).ravel()
+        total = np.bincount(index, lower.ravel(), rows * size)
+        total[1:] += np.bincount(index, upper.ravel(), rows * size)[:-1]
+        return np.asarray(total.reshape(rows, size))
 
     def memory_loads_per_s(self, engines: Sequence[int], held: FloatArray) -> FloatArray:
         """Largest loads whose KV cache in flight fits the engines' memory [requests/s].

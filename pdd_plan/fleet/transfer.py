@@ -1,4 +1,4 @@
-"""The state of a lane: how long the KV cache of each atom travels, and what that makes the relay do.
+"""The state of a lane: how long the KV cache of each atom travels, and what the relay then does.
 
 Every request of a lane puts its missing KV cache on the line, relayed or not: the relay hides the
 wait, it does not save the bytes.
@@ -6,16 +6,20 @@ wait, it does not save the bytes.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.problem import FloatArray, LaneOption, Problem
-from pdd_plan.queueing import transfer_time_points
+from pdd_plan.queueing import transfer_time_table
 
 POINTS = 16
 """Quantile points that stand for the transfer time of one atom."""
+
+MOST_KEPT_BYTES = 2e8
+"""Memory for times on lines that are kept for later [bytes]."""
 
 CATCH_UP_ROUNDS = 12
 """Most rounds of catching up; each is shorter than the one before or the last."""
@@ -27,22 +31,30 @@ class LaneState:
 
     Attributes
     ----------
-    values_s : ndarray, shape (atoms, points)
-        Equally informative points of the transfer time of each atom [s], delays included.
+    travel_s : ndarray, shape (atoms, points)
+        Equally informative points of the time on the line of each atom [s].
+    delay_s : ndarray, shape (atoms,)
+        What a transfer takes beside its time on the line [s].
     point_weights : ndarray, shape (points,)
         Probabilities of the points; sum to 1.
     utilization : float
         Offered bytes over usable bandwidth.
     """
 
-    values_s: FloatArray
+    travel_s: FloatArray
+    delay_s: FloatArray
     point_weights: FloatArray
     utilization: float
 
     @property
+    def values_s(self) -> FloatArray:
+        """Points of the transfer time of each atom [s], shape (atoms, points)."""
+        return self.travel_s + self.delay_s[:, None]
+
+    @property
     def mean_s(self) -> FloatArray:
         """Mean transfer time of each atom [s], shape (atoms,)."""
-        return np.asarray(self.values_s @ self.point_weights, dtype=np.float64)
+        return np.asarray(self.travel_s @ self.point_weights + self.delay_s, dtype=np.float64)
 
 
 def rdma_s(problem: Problem, site: str, size_bytes: FloatArray) -> FloatArray:
@@ -57,17 +69,83 @@ def rdma_s(problem: Problem, site: str, size_bytes: FloatArray) -> FloatArray:
     return network.latency_s + size_bytes / network.bytes_per_s
 
 
-def lane_state(
-    problem: Problem, lane: LaneOption, level: int, flow_per_s: float
-) -> LaneState | None:
-    """Transfer times of all atoms on a lane, or None where the line cannot carry the flow.
+class TravelTimes:
+    """Times on a line by bandwidth and flow, kept for the lines that are alike.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is planned; its arrival rate plays no part.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._bytes = problem.transfer_bytes
+        self._weight = problem.atoms.weight
+        self._kept: OrderedDict[tuple[float, float, int | None, float], FloatArray | None]
+        self._kept = OrderedDict()
+        self.point_weights = np.zeros(0)
+        self._most = max(256, int(MOST_KEPT_BYTES / (8 * POINTS * max(self._bytes.size, 1))))
+
+    def points_s(
+        self, usable: float, share: float, connections: int | None, flows_per_s: Sequence[float]
+    ) -> list[tuple[FloatArray, float] | None]:
+        """Points of the time on the line, and its utilization; None where it cannot carry a flow.
+
+        Parameters
+        ----------
+        usable : float
+            Usable bandwidth [bytes/s].
+        share : float
+            Largest share of it that one connection can use.
+        connections : int or None
+            Transfers that may share the line at once.
+        flows_per_s : sequence of float
+            Requests on the line [requests/s].
+        """
+        alone_s = self._bytes / usable
+        mean_s = float(self._weight @ alone_s)
+        keys = [(usable, share, connections, flow) for flow in flows_per_s]
+        missing = [key for key in dict.fromkeys(keys) if key not in self._kept]
+        capacity = 1.0 if connections is None else min(connections * share, 1.0)
+        carried = [key for key in missing if key[3] * mean_s < capacity]
+        if carried:
+            values, self.point_weights = transfer_time_table(
+                alone_s,
+                self._weight,
+                np.array([key[3] * mean_s for key in carried]),
+                points=POINTS,
+                connection_share=share,
+                connections=connections,
+            )
+            self._kept.update(zip(carried, values, strict=True))
+        for key in missing:
+            self._kept.setdefault(key, None)
+        found = [self._kept[key] for key in keys]
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return [
+            None if values is None else (values, flow * mean_s)
+            for values, flow in zip(found, flows_per_s, strict=True)
+        ]
+
+
+def lane_states(
+    problem: Problem,
+    lane: LaneOption,
+    level: int,
+    flows_per_s: Sequence[float],
+    travel: TravelTimes | None = None,
+) -> list[LaneState | None]:
+    """Transfer times of all atoms on a lane by flow; None where the line cannot carry it.
 
     Parameters
     ----------
     level : int
         Index into the bandwidth levels of the lane; ignored for a local lane.
-    flow_per_s : float
+    flows_per_s : sequence of float
         Requests on the lane [requests/s].
+    travel : TravelTimes, optional
+        Times on the lines of the problem, to share them.
 
     Notes
     -----
@@ -75,28 +153,25 @@ def lane_state(
     to the time but use no bandwidth (design: M/G/1-PS, section 5 of the theory).
     """
     if lane.local:
-        values = rdma_s(problem, lane.source, problem.transfer_bytes)[:, None]
-        return LaneState(values, np.ones(1), 0.0)
+        times = rdma_s(problem, lane.source, problem.transfer_bytes)
+        state = LaneState(np.zeros((times.size, 1)), times, np.ones(1), 0.0)
+        return [state] * len(flows_per_s)
     usable = float(lane.bytes_per_s[level]) * lane.efficiency
-    alone_s = problem.transfer_bytes / usable
-    utilization = flow_per_s * float(problem.atoms.weight @ alone_s)
-    if utilization >= 1.0:
-        return None
     share = min(1.0, lane.connection_cap_bytes_per_s / usable)
-    try:
-        values, weights = transfer_time_points(
-            alone_s,
-            problem.atoms.weight,
-            utilization,
-            points=POINTS,
-            connection_share=share,
-            connections=lane.connections,
-        )
-    except UnstableQueueError:
-        return None
+    travel = travel or TravelTimes(problem)
     copies_s = problem.transfer_bytes / lane.host_copy_bytes_per_s
     delay_s = lane.rtt_s / 2 + lane.overhead_s + copies_s
-    return LaneState(values + delay_s[:, None], weights, utilization)
+    return [
+        None if found is None else LaneState(found[0], delay_s, travel.point_weights, found[1])
+        for found in travel.points_s(usable, share, lane.connections, flows_per_s)
+    ]
+
+
+def lane_state(
+    problem: Problem, lane: LaneOption, level: int, flow_per_s: float
+) -> LaneState | None:
+    """Transfer times of all atoms on a lane at one flow; see :func:`lane_states`."""
+    return lane_states(problem, lane, level, [flow_per_s])[0]
 
 
 @dataclass(frozen=True)
@@ -141,41 +216,66 @@ def relay_work(
         Seconds fixed and per token of recomputing KV cache at main decode.
     mode : {"one_shot", "catch_up"}
         Hand-off: stop the relay at once, or let it go on while main decode catches up.
+    """
+    values = hand_over(problem, lane, state.values_s, relay_step_s, extend, mode)
+    weights = state.point_weights
+    tokens, residency, extend_s, gap = values
+    return RelayWork(tokens @ weights, residency @ weights, extend_s @ weights, gap, weights)
+
+
+def hand_over(
+    problem: Problem,
+    lane: LaneOption,
+    values_s: FloatArray,
+    relay_step_s: float,
+    extend: tuple[float, float],
+    mode: str,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Relay and hand-off of each atom at each transfer time, if it were relayed.
+
+    Parameters
+    ----------
+    values_s : ndarray, shape (..., atoms, points)
+        Transfer times [s].
+    relay_step_s, extend, mode
+        As for :func:`relay_work`.
+
+    Returns
+    -------
+    tokens, residency_s, extend_s, gap_s : ndarray, shape as ``values_s``
+        As in :class:`RelayWork`, before taking means.
 
     Notes
     -----
-    Per atom and point of the transfer time: the relay speaks from the moment it has the KV cache
-    until main decode has it too, so it makes ``min(O, (X - X_rdma) / t_relay)`` tokens. One-shot:
-    the user sees half a round trip and ``E(k)``. Catch-up: rounds ``k' = E(k) / t_relay`` until
-    one token or no further shrinking is left; the last round is the gap.
+    The relay speaks from the moment it has the KV cache until main decode has it too, so it makes
+    ``min(O, (X - X_rdma) / t_relay)`` tokens. One-shot: the user sees half a round trip and
+    ``E(k)``. Catch-up: rounds ``k' = E(k) / t_relay`` until one token or no further shrinking is
+    left; the last round is the gap.
     """
     fixed_s, per_token_s = extend
     outputs = problem.atoms.output_tokens[:, None]
     rdma = rdma_s(problem, lane.source, problem.kv_bytes)[:, None]
-    head_start_s = np.maximum(state.values_s - rdma, 0.0)
+    head_start_s = np.maximum(values_s - rdma, 0.0)
     tokens = np.minimum(outputs, head_start_s / relay_step_s)
     ended = tokens >= outputs
     extend_s = np.where(ended, 0.0, fixed_s + per_token_s * tokens)
-    gap = np.where(ended, 0.0, lane.rtt_s / 2 + extend_s)
     residency = tokens * relay_step_s
-    if mode == "catch_up":
-        backlog = np.where(ended, 0.0, tokens)
-        made = tokens
-        work = extend_s.copy()
-        round_s = extend_s + np.where(ended, 0.0, lane.rtt_s / 2)
-        for _ in range(CATCH_UP_ROUNDS):
-            following = np.minimum(round_s / relay_step_s, outputs - made)
-            going = (backlog > 1.0) & (following < 0.95 * backlog)
-            if not going.any():
-                break
-            made = np.where(going, made + following, made)
-            residency = np.where(going, residency + round_s, residency)
-            backlog = np.where(going, following, backlog)
-            round_s = np.where(going, lane.rtt_s / 2 + fixed_s + per_token_s * backlog, round_s)
-            done = made >= outputs
-            work = np.where(going & ~done, work + fixed_s + per_token_s * backlog, work)
-            backlog = np.where(done, 0.0, backlog)
-        gap = np.where(backlog > 1.0, round_s, 0.0)
-        tokens, extend_s = made, work
-    weights = state.point_weights
-    return RelayWork(tokens @ weights, residency @ weights, extend_s @ weights, gap, weights)
+    if mode == "one_shot":
+        return tokens, residency, extend_s, np.where(ended, 0.0, lane.rtt_s / 2 + extend_s)
+    backlog = np.where(ended, 0.0, tokens)
+    made = tokens
+    work = extend_s
+    round_s = extend_s + np.where(ended, 0.0, lane.rtt_s / 2)
+    for _ in range(CATCH_UP_ROUNDS):
+        following = np.minimum(round_s / relay_step_s, outputs - made)
+        going = (backlog > 1.0) & (following < 0.95 * backlog)
+        if not going.any():
+            break
+        made = np.where(going, made + following, made)
+        residency = np.where(going, residency + round_s, residency)
+        backlog = np.where(going, following, backlog)
+        round_s = np.where(going, lane.rtt_s / 2 + fixed_s + per_token_s * backlog, round_s)
+        done = made >= outputs
+        work = np.where(going & ~done, work + fixed_s + per_token_s * backlog, work)
+        backlog = np.where(done, 0.0, backlog)
+    return made, residency, work, np.where(backlog > 1.0, round_s, 0.0)

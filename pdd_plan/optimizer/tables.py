@@ -163,18 +163,14 @@ class NodeTables:
         return range(total, total + 1) if whole else range(1, total + 1)
 
     def _lane(self, lane: int) -> LaneStates:
-        option = self.problem.lanes[lane]
-        rows = []
-        for level in range(option.bytes_per_s.size):
-            for steps in self._steps_of():
-                key = (lane, level, steps * self.step_per_s)
-                work = self.model.decode_work_per_s(*key, self.threshold_index)
-                erlang = self.model.relay_erlang(*key, self.threshold_index)
-                if work is None or erlang is None:
-                    break
-                if not self.model.handoff_ok(*key, self.threshold_index):
-                    continue
-                rows.append((level, steps, option.usd_per_hour[level], work, erlang))
+        option, at = self.problem.lanes[lane], self.threshold_index
+        states = [(g, s) for g in range(option.bytes_per_s.size) for s in self._steps_of()]
+        loads = self.model.lanes.loads(lane, [(g, s * self.step_per_s) for g, s in states])
+        rows = [
+            (g, s, option.usd_per_hour[g], load.decode_work_per_s[at], load.relay_erlang[at])
+            for (g, s), load in zip(states, loads, strict=True)
+            if load and np.isfinite(load.relay_erlang[at]) and load.handoff_ok[at]
+        ]
         table = np.array(rows, dtype=np.float64).reshape(-1, 5)
         return LaneStates(
             lane,
