@@ -12,7 +12,16 @@ Array = NDArray[np.float64]
 
 
 def draw(values: Array, weights: Array, count: int, seed: int) -> Array:
-    return np.random.default_rng(seed).choice(values, count, p=weights / weights.sum())
+    """Sample with exactly the mean of the law: the load of a run is then the one asked for."""
+    share = weights / weights.sum()
+    sample = np.random.default_rng(seed).choice(values, count, p=share)
+    return sample * (float(share @ values) / sample.mean())
+
+
+def poisson_gaps(rate: float, count: int, seed: int) -> Array:
+    """Gaps of Poisson arrivals with exactly the mean 1 / rate."""
+    gaps = np.random.default_rng(10_000 + seed).exponential(1.0, count)
+    return gaps / (gaps.mean() * rate)
 
 
 def multi_server_waits(gaps: Array, service: Array, servers: int) -> Array:
