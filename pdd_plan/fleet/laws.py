@@ -115,10 +115,12 @@ class PathLaws:
         out: dict[str, list[tuple[float, Law]]] = {}
         decoders = _shares(decode_loads)
         relays = {i: 1.0 / len(relay.pools) for i in relay.pools}
+        tokens = self._token_points(decode, decoders)
+        made = relay.work[flow.lane].tokens if flow.lane in relay.work else None
         for pool, share in _shares(prefill).items():
-            for routes, share_out, states, name in (
-                (direct, decoders, decode, "direct"),
-                (flow.relayed, relays, relay.pools, "relay"),
+            for routes, share_out, states, name, by_relay in (
+                (direct, decoders, decode, "direct", None),
+                (flow.relayed, relays, relay.pools, "relay", made),
             ):
                 if routes.sum() <= 1e-15:
                     continue
@@ -132,16 +134,42 @@ class PathLaws:
                         states[slot_pool],
                         routes,
                         name,
-                        self._token_points(decode, decoders),
+                        tokens,
+                        by_relay,
                     )
                     out.setdefault(name, []).append((part, ttft))
                     out.setdefault("e2e", []).append((part, e2e))
         result = {name: (sum(w for w, _ in parts), mixture(parts)) for name, parts in out.items()}
-        result["tpot"] = (1.0, mixture([(s, _step_law(decode[i])) for i, s in decoders.items()]))
+        result["tpot"] = (1.0, self._tpot(flow, decode, decoders, relay))
         gap = self._gap(flow, relay)
         if gap is not None:
             result["gap"] = gap
         return result
+
+    def _tpot(
+        self,
+        flow: LaneFlow,
+        decode: Mapping[int, SlotState],
+        shares: Mapping[int, float],
+        relay: RelaySite,
+    ) -> Law:
+        """Time per output token of a request: steps of main decode, of the relay, and the seam."""
+        straight = mixture([(share, _step_law(decode[i])) for i, share in shares.items()])
+        work = relay.work.get(flow.lane)
+        relayed = flow.relayed > 0.0
+        share = float(flow.relayed.sum())
+        if work is None or not relay.pools:
+            return straight
+        relay_s = float(np.mean([state.step_s for state in relay.pools.values()]))
+        token_s, token_weights = self._token_points(decode, shares)
+        outputs = self.problem.atoms.output_tokens[relayed]
+        made = np.minimum(work.tokens[relayed], outputs)
+        seam_s = made * relay_s + (work.gap_s @ work.point_weights)[relayed]
+        times = (seam_s[:, None] + (outputs - made)[:, None] * token_s) / outputs[:, None]
+        mass = flow.relayed[relayed, None] / share * token_weights
+        grid = TimeGrid(1.01 * float(times.max()) / (GRID_SIZE - 1), GRID_SIZE)
+        by_relay = Law(grid.step_s, point_masses(times.ravel(), mass.ravel(), grid))
+        return mixture([(1.0 - share, straight), (share, by_relay)])
 
     @staticmethod
     def _token_points(
@@ -175,6 +203,7 @@ class PathLaws:
         weights: FloatArray,
         route: str,
         token_points: tuple[FloatArray, FloatArray],
+        made: FloatArray | None,
     ) -> tuple[Law, Law]:
         """TTFT and end-to-end law of one prefill pool, lane and first decoder."""
         problem = self.problem
@@ -197,7 +226,10 @@ class PathLaws:
         mass = share[:, None] * point_weights
         engines = candidate.engines[pool_index]
         token_s, token_weights = token_points
-        rest = (problem.atoms.output_tokens[inside] - 1.0)[:, None, None] * token_s
+        outputs = problem.atoms.output_tokens[inside] - 1.0
+        made = np.zeros_like(outputs) if made is None else np.minimum(made[inside], outputs)
+        relay_s = slot.step_s if route == "relay" else 0.0
+        rest = (made * relay_s)[:, None, None] + (outputs - made)[:, None, None] * token_s
         waits = (engines, load_per_s, slot)
         ttft = self._law(pool_index, waits, times.ravel(), mass.ravel())
         whole = times[:, :, None] + rest

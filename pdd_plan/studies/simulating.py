@@ -158,7 +158,11 @@ def _rows(
         use = measured.uses.get(problem.pools[index].label)
         if use is not None:
             label = f"use of {problem.pools[index].label}"
-            rows.append(_row(label, "1", state.utilization, use.utilization))
+            measured_use = use.utilization
+            if problem.pools[index].role == "relay":  # busy slots, not tokens of full batches
+                slots = Estimate(use.held.mean / use.capacity, use.held.half_width / use.capacity)
+                measured_use = slots
+            rows.append(_row(label, "1", state.utilization, measured_use))
     for lane, share in zip(problem.lanes, predicted.lane_utilization, strict=True):
         use = measured.uses.get(lane.label)
         if use is not None and share > 0.0:
