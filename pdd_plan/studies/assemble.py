@@ -323,6 +323,7 @@ def _baseline(
     problem: Problem, scored: Scored, reference: tuple[str | None, float | None]
 ) -> Baseline:
     certificate = scored.certificate
+    problem = scored.problem or problem
     return Baseline(
         name=scored.name,
         status="infeasible" if scored.candidate is None else scored.status,  # type: ignore[arg-type]
@@ -352,9 +353,12 @@ def _certificate(problem: Problem, scored: Scored, options: PlanOptions) -> Cert
         evaluations=found.evaluations,
         solver=found.solver,
         solve_time_s=found.solve_time_s,
-        model=PROOF,
-        objective_value=cost,
-        objective_bound=_finite(found.lower_bound_usd_per_hour),
+        model=scored.proof.text if scored.proof else PROOF,
+        objective=scored.proof.objective if scored.proof else "cost_per_token",
+        objective_value=scored.proof.value if scored.proof else cost,
+        objective_bound=_finite(
+            scored.proof.bound if scored.proof else found.lower_bound_usd_per_hour
+        ),
         thresholds=int(problem.thresholds.size),
         flow_steps=problem.load_steps,
         time_limit_s=options.time_limit_s,

@@ -20,6 +20,10 @@ from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
 from pdd_plan.studies.infeasible import explain_infeasible, require_possible
+from pdd_plan.studies.objectives import ObjectiveProof, plan_objective
+
+NOT_IN_TIME = "none was found in the time limit"
+"""Why a baseline that was not ruled out is missing."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,11 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Scored:
-    """A candidate with its evaluation, goodput and certificate."""
+    """A candidate with its evaluation, goodput and certificate.
+
+    Where the load itself was planned, ``problem`` is the problem at that load, and ``proof`` says
+    what was maximized.
+    """
 
     name: str
     status: str
@@ -65,10 +73,12 @@ class Scored:
     goodput: GoodputResult | None
     certificate: Certificate | None
     reason: str = ""
+    problem: Problem | None = None
+    proof: ObjectiveProof | None = None
 
 
 def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Plan:
-    """Plan the cheapest fleet that serves a scenario within its limits.
+    """Plan the best fleet that serves a scenario within its limits, by the scenario's objective.
 
     Parameters
     ----------
@@ -90,6 +100,8 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
         If the solver fails, or finds nothing in time.
     """
     options = options or PlanOptions()
+    if scenario.objective != "cost_per_token":
+        return plan_objective(scenario, options)
     built = build_problem(scenario)
     _require_rate(scenario, built.problem)
     problem, model = built.problem, PathModel(built.problem)
@@ -102,7 +114,7 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
             "allow more time with --time-limit"
         )
     main = _scored("plan", problem, model, result)
-    baselines = _baselines(problem, model, options, main)
+    baselines = cheapest_baselines(problem, model, options, main)
     infeasibility = None
     if result.candidate is None:
         _tell(options, "looking for the smallest change that makes it feasible")
@@ -152,7 +164,7 @@ def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = 
     main = Scored(
         "plan", "feasible", candidate, evaluation, goodput(problem, candidate, model), None
     )
-    baselines = _baselines(problem, model, options, main)
+    baselines = cheapest_baselines(problem, model, options, main)
     return assemble_plan(scenario, built, model, main, baselines, options, None)
 
 
@@ -193,10 +205,28 @@ def _scored(name: str, problem: Problem, model: PathModel, result: SearchResult)
     )
 
 
-def _baselines(
+def cheapest_baselines(
     problem: Problem, model: PathModel, options: PlanOptions, main: Scored
 ) -> tuple[Scored, ...]:
     """Single site, cross site and PDD, by the same search over a part of the problem."""
+
+    def solve(name: str, scope: Scope) -> Scored:
+        result = _search(problem, options, model, scope)
+        found = _scored(name, problem, model, result)
+        if result.status == "unknown":
+            found = replace(found, reason=NOT_IN_TIME)
+        return found
+
+    return baselines_by(problem, options, main, solve)
+
+
+def baselines_by(
+    problem: Problem,
+    options: PlanOptions,
+    main: Scored,
+    solve: Callable[[str, Scope], Scored],
+) -> tuple[Scored, ...]:
+    """Single site, cross site and PDD, by any search over a part of the problem."""
     local = frozenset(i for i, lane in enumerate(problem.lanes) if lane.local)
     lines = frozenset(i for i, lane in enumerate(problem.lanes) if not lane.local)
     scopes = (
@@ -207,12 +237,7 @@ def _baselines(
     out = []
     for name, scope in scopes:
         _tell(options, f"baseline {name}")
-        found = _same(problem, main, scope)
-        if found is None:
-            result = _search(problem, options, model, scope)
-            found = _scored(name, problem, model, result)
-            if result.status == "unknown":
-                found = replace(found, reason="none was found in the time limit")
+        found = _same(problem, main, scope) or solve(name, scope)
         if found.status == "infeasible" and not found.reason:
             found = replace(found, reason=_why(problem, scope))
         out.append(replace(found, name=name))

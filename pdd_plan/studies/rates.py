@@ -1,0 +1,400 @@
+"""What a problem can carry: the largest rate, and the rate of most requests per cost.
+
+The cost C(rate) of the cheapest fleet that carries a rate is a staircase that never falls: a fleet
+that keeps the planning rule at some rate keeps it at any lower one, with the same lane shares. So
+one fleet found, or one rate proven impossible, says something of every lower or higher rate.
+"""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import math
+import time
+from dataclasses import dataclass, replace
+
+from pdd_plan.fleet.goodput import goodput
+from pdd_plan.fleet.paths import PathModel
+from pdd_plan.fleet.prefill import UTILIZATIONS
+from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.optimizer.search import OPTIMAL_GAP, Scope, SearchOptions, search
+
+PRECISION = 1e-3
+"""Relative gap of a goodput, or of a goodput per cost, at which the search for it ends."""
+
+LOWEST = 1e-6
+"""Rates below this share of the upper bound are not looked at."""
+
+FLEET_SHARE = 0.3
+"""Share of the time limit that is kept for the cheapest fleet at the goodput."""
+
+FIRST_SLICE_S = 1.5
+"""Time of one search at a rate, where several are to come [s]; doubled where it was too short."""
+
+SLICE_SHARE = 1.0 / 40.0
+"""The same, as a share of the time limit, where that is more."""
+
+WIDE = 1.05
+"""A span of rates is split at its geometric middle while its ends are further apart than this."""
+
+BUDGET_SLACK = 1.0 + 1e-9
+"""Budgets are kept to this factor, for sums in floating point."""
+
+
+@dataclass(frozen=True)
+class RateResult:
+    """Outcome of a search over rates.
+
+    Attributes
+    ----------
+    candidate : Candidate or None
+        Fleet, with flows at `rate_per_s`; None where no rate can be carried.
+    rate_per_s : float
+        Rate that the fleet is shown to carry [requests/s] at multiplier 1.
+    value, bound : float
+        What is maximized, as reached and as proven: no fleet exceeds the bound.
+    usd_per_hour, lower_usd_per_hour : float
+        Cost of the fleet, and a proven bound on the cost of any fleet that carries its rate.
+    searches, evaluations, cuts : int
+        Work done.
+    solve_time_s : float
+        Time taken [s].
+    """
+
+    candidate: Candidate | None
+    rate_per_s: float
+    value: float
+    bound: float
+    usd_per_hour: float
+    lower_usd_per_hour: float
+    searches: int
+    evaluations: int
+    cuts: int
+    solve_time_s: float
+
+    @property
+    def gap(self) -> float:
+        """(bound - value) / bound; infinite without a fleet."""
+        if self.candidate is None:
+            return math.inf
+        return max(0.0, (self.bound - self.value) / self.bound) if self.bound > 0.0 else 0.0
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that no rate looked at can be carried."""
+        return self.candidate is None and self.bound <= 0.0
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """One search at one rate: a fleet if one was found, and a proven bound on the cost of any."""
+
+    candidate: Candidate | None
+    lower_usd_per_hour: float
+
+    @property
+    def impossible(self) -> bool:
+        return self.candidate is None and self.lower_usd_per_hour == math.inf
+
+
+class Rates:
+    """Searches of one problem at one rate after another, sharing tables.
+
+    Parameters
+    ----------
+    model : PathModel
+        Path model of the problem, whatever its rate.
+    options : SearchOptions
+        Time limit of everything together, solver, progress.
+    scope : Scope, optional
+        Lanes and thresholds to use.
+    budget_usd_per_hour : float
+        Most that a fleet may cost.
+    """
+
+    def __init__(
+        self,
+        model: PathModel,
+        options: SearchOptions,
+        scope: Scope | None = None,
+        budget_usd_per_hour: float = math.inf,
+    ) -> None:
+        self.model = model
+        self.problem = model.problem
+        self.options = options
+        self.scope = scope or Scope()
+        self.budget = budget_usd_per_hour
+        self.started = time.monotonic()
+        self.searches = self.evaluations = self.cuts = 0
+
+    def left_s(self, keep: float = 0.0) -> float:
+        """Time left [s], less a share of the limit that is kept for later."""
+        used = time.monotonic() - self.started
+        return self.options.time_limit_s * (1.0 - keep) - used
+
+    def upper_bound(self) -> float:
+        """Rate that no fleet within stock and budget exceeds [requests/s].
+
+        Notes
+        -----
+        All chips of each kind in the role and shape of most requests a chip, without any wait,
+        transfer or sharing; with a budget, at the least cost of a request per second in each role.
+        """
+        most, usd = math.inf, 0.0
+        lanes = [self.problem.lanes[i] for i in self.scope.lanes_of(self.problem)]
+        for role, sites in (
+            ("prefill", {lane.source for lane in lanes}),
+            ("decode", {lane.target for lane in lanes}),
+        ):
+            by_chip: dict[tuple[str, str], float] = {}
+            cheapest = math.inf
+            for i, pool in enumerate(self.problem.pools):
+                if pool.role != role or pool.site not in sites:
+                    continue
+                rate = self._engine_rate_per_s(i)
+                if rate <= 0.0:
+                    continue
+                key = (pool.site, pool.chip)
+                per_chip = rate / pool.chips_per_engine
+                by_chip[key] = max(by_chip.get(key, 0.0), per_chip)
+                cheapest = min(cheapest, pool.usd_per_engine_hour / rate)
+            total = sum(rate * self.problem.stock[key] for key, rate in by_chip.items())
+            most = min(most, total)
+            usd += cheapest if by_chip else 0.0
+        if usd > 0.0:
+            most = min(most, self.budget / usd)
+        return most
+
+    def _engine_rate_per_s(self, index: int) -> float:
+        pool = self.problem.pools[index]
+        if pool.role == "prefill":
+            rate = float(UTILIZATIONS[-1]) * self.model.prefill[index].engine_rate_per_s
+        else:
+            rate = self.model.slot_pools[index].most_per_engine_s
+        return rate / self.problem.peak_multiplier
+
+    def at(self, rate_per_s: float) -> tuple[Problem, PathModel]:
+        """Return problem and path model at a rate; the tables are those of the first."""
+        problem = replace(self.problem, arrival_rate_per_s=rate_per_s)
+        model = copy.copy(self.model)
+        model.problem = problem
+        return problem, model
+
+    def ask(
+        self,
+        rate_per_s: float,
+        *,
+        first: bool,
+        below: float = math.inf,
+        limit_s: float = math.inf,
+    ) -> _Answer:
+        """Search at a rate, for any fleet within the budget or for the cheapest one."""
+        problem, model = self.at(rate_per_s)
+        limit = min(self.budget * BUDGET_SLACK, below)
+        options = replace(
+            self.options,
+            time_limit_s=max(min(self.left_s(), limit_s), 0.05),
+            progress=None,
+            first_feasible=first,
+            below_usd_per_hour=limit,
+        )
+        result = search(problem, options, model, self.scope)
+        self.searches += 1
+        self.evaluations += result.certificate.evaluations
+        self.cuts += result.certificate.cuts
+        return _Answer(result.candidate, result.certificate.lower_bound_usd_per_hour)
+
+    def reach_of(self, candidate: Candidate) -> float:
+        """Largest rate of a fleet at its threshold and lane shares [requests/s]."""
+        return goodput(self.problem, candidate, self.model).requests_per_s
+
+    def tell(self, text: str) -> None:
+        """Say what was found."""
+        if self.options.progress is not None:
+            self.options.progress(text)
+
+    def result(
+        self,
+        candidate: Candidate | None,
+        rate_per_s: float,
+        value: float,
+        bound: float,
+        lower_usd_per_hour: float,
+    ) -> RateResult:
+        """Put a result together."""
+        usd = candidate.usd_per_hour(self.problem) if candidate else math.inf
+        return RateResult(
+            candidate,
+            rate_per_s,
+            value,
+            max(bound, value),
+            usd,
+            min(lower_usd_per_hour, usd),
+            self.searches,
+            self.evaluations,
+            self.cuts,
+            time.monotonic() - self.started,
+        )
+
+
+def scaled(candidate: Candidate, rate_per_s: float) -> Candidate:
+    """Return a fleet with its flows brought to a rate, at the same lane shares."""
+    total = sum(candidate.flows_per_s)
+    flows = tuple(flow * rate_per_s / total for flow in candidate.flows_per_s)
+    return replace(candidate, flows_per_s=flows)
+
+
+def largest_rate(rates: Rates) -> RateResult:
+    """Find the largest rate for which a fleet exists, and the cheapest fleet at it.
+
+    Parameters
+    ----------
+    rates : Rates
+        Problem, budget and time limit.
+
+    Returns
+    -------
+    RateResult
+        With ``value`` and ``bound`` in requests/s. Between them no rate was decided.
+
+    Notes
+    -----
+    Bisection. A fleet that is found raises the lower end to the largest rate that it carries; a
+    rate at which none exists lowers the upper end. A search that ends without either, for lack of
+    time, is looked on as a "no", but proves nothing: the bound stays.
+    """
+    bound = rates.upper_bound()
+    low, high, best = 0.0, bound, None
+    while high > 0.0 and high - low > PRECISION * high and high > LOWEST * bound:
+        if rates.left_s(FLEET_SHARE) <= 0.0:
+            break
+        rate = 0.5 * (low + high)
+        answer = rates.ask(rate, first=True, limit_s=rates.left_s(FLEET_SHARE))
+        if answer.candidate is not None:
+            best = answer.candidate
+            low = max(rate, rates.reach_of(best))
+            rates.tell(f"a fleet for {low:.4g} req/s")
+        else:
+            high = rate
+            if answer.impossible:
+                bound = rate
+    if best is None:
+        proven = 0.0 if bound <= high and high <= LOWEST * rates.upper_bound() else bound
+        return rates.result(None, 0.0, 0.0, proven, math.inf)
+    best = scaled(best, low)
+    known = best.usd_per_hour(rates.problem)
+    rates.tell(f"the cheapest fleet for {low:.4g} req/s")
+    cheaper = rates.ask(low, first=False, below=known * (1.0 - 1e-9))
+    if cheaper.candidate is not None:
+        best = cheaper.candidate
+    return rates.result(best, low, low, bound, cheaper.lower_usd_per_hour)
+
+
+@dataclass(order=True)
+class _Span:
+    """Rates in (low, high], none of which a fleet cheaper than ``usd_per_hour`` carries."""
+
+    key: float
+    low: float
+    high: float
+    usd_per_hour: float
+    turns: int = 0
+
+    @property
+    def most(self) -> float:
+        """Bound on the requests per cost of any fleet at these rates."""
+        return -self.key
+
+
+class _Ratio:
+    """State of the search for the most requests per cost."""
+
+    def __init__(self, rates: Rates) -> None:
+        self.rates = rates
+        self.best: Candidate | None = None
+        self.value = self.reached = self.closed = 0.0
+        self.lower_usd = math.inf
+        self.spans: list[_Span] = []
+        self.slice_s = max(FIRST_SLICE_S, SLICE_SHARE * rates.options.time_limit_s)
+
+    def push(self, low: float, high: float, usd_per_hour: float, turns: int) -> None:
+        """Keep a span whose fleets may be better than the best one."""
+        if high <= low:
+            return
+        key = high / usd_per_hour if usd_per_hour > 0.0 else math.inf
+        if key > self.value * (1.0 + PRECISION):
+            heapq.heappush(self.spans, _Span(-key, low, high, usd_per_hour, turns))
+        else:
+            self.closed = max(self.closed, key)
+
+    def ask(self, rate: float, high: float, usd_per_hour: float, turns: int) -> None:
+        """Search at a rate, and keep what is left of the rates from there up to ``high``."""
+        limit_s = self.slice_s * 2 ** max(turns - 1, 0)
+        answer = self.rates.ask(rate, first=False, limit_s=limit_s)
+        if answer.impossible:
+            return
+        lower = max(answer.lower_usd_per_hour, usd_per_hour)
+        if answer.candidate is not None:
+            reach = max(rate, self.rates.reach_of(answer.candidate))
+            usd = answer.candidate.usd_per_hour(self.rates.problem)
+            if usd > 0.0 and reach / usd > self.value:
+                self.best, self.value, self.reached = answer.candidate, reach / usd, reach
+                self.lower_usd = lower
+                self.rates.tell(f"{self.value:.4g} req/s per unit of cost at {reach:.4g} req/s")
+            if usd > 0.0 and lower >= usd * (1.0 - OPTIMAL_GAP):
+                self.closed = max(self.closed, min(reach, high) / lower)
+                self.push(reach, high, lower, 0)
+                return
+        self.push(rate, high, lower, turns + 1)
+
+    def split(self, span: _Span) -> None:
+        """Search at a rate inside a span, and put back what is left of it.
+
+        Just above the reach of a cheapest fleet, where costs jump; in the middle elsewhere.
+        """
+        low = max(span.low, self.value * (1.0 + 0.5 * PRECISION) * span.usd_per_hour)
+        wide = low > 0.0 and span.high > WIDE * low and span.turns > 0
+        rate = math.sqrt(low * span.high) if wide else max(low, 0.5 * PRECISION * span.high)
+        rate = min(max(rate, span.low * (1.0 + 0.5 * PRECISION)), span.high)
+        self.ask(rate, span.high, span.usd_per_hour, span.turns)
+        self.push(span.low, rate, span.usd_per_hour, max(span.turns, 1))
+
+
+def best_ratio(rates: Rates, least_per_s: float = 0.0) -> RateResult:
+    """Find the fleet of most requests per cost, over all rates that can be carried.
+
+    Parameters
+    ----------
+    rates : Rates
+        Problem, budget and time limit.
+    least_per_s : float
+        Least rate that the fleet must carry [requests/s].
+
+    Returns
+    -------
+    RateResult
+        With ``value`` and ``bound`` in requests/s per currency/h.
+
+    Notes
+    -----
+    Branch and bound over rates. On a span (a, b] the ratio is at most b over a bound on C(a),
+    since costs do not fall with the rate. The span of the largest such bound is searched next:
+    the fleet found at a rate m inside carries up to its own goodput g, and costs are then known
+    on all of (m, g]. The search ends where no span can beat the best fleet by the precision, or
+    with the time; the bound is the largest of any span.
+    """
+    state = _Ratio(rates)
+    most = rates.upper_bound()
+    floor = max(least_per_s, LOWEST * most)
+    if 0.0 < floor <= most:
+        state.ask(floor, most, 0.0, 0)
+    while state.spans and rates.left_s() > 0.0:
+        span = heapq.heappop(state.spans)
+        if span.high <= state.value * (1.0 + PRECISION) * span.usd_per_hour:
+            state.closed = max(state.closed, span.most)
+            continue
+        state.split(span)
+    left = max((span.most for span in state.spans), default=0.0)
+    fleet = scaled(state.best, state.reached) if state.best is not None else None
+    bound = max(left, state.closed)
+    return rates.result(fleet, state.reached, state.value, bound, state.lower_usd)
