@@ -89,6 +89,9 @@ class EngineConstants:
         Collectives per pass times log2 of the chips in them.
     scaleup_s_per_token : number
         Scale-up time per token of the whole engine's pass at line rate [s].
+    small_reduce : number
+        Factor on the scale-up bytes of a decode step: small messages go by one-shot all-reduce,
+        (n-1) times the message instead of 2 (n-1)/n, up to four chips; 2 beyond.
     nic_s_per_token : number
         Scale-out time per token of the whole engine's pass at line rate [s]; 0 inside a domain.
     """
@@ -110,6 +113,7 @@ class EngineConstants:
     launches: Number
     collective_rounds: Number
     scaleup_s_per_token: Number
+    small_reduce: Number
     nic_s_per_token: Number
 
     @classmethod
@@ -183,6 +187,7 @@ def engine_constants(
         launches=counts.layers * counts.kernels_per_layer,
         collective_rounds=rounds,
         scaleup_s_per_token=scaleup_s,
+        small_reduce=max(1.0, min(shape.chips, 4) / 2.0) if not nic_s else 1.0,
         nic_s_per_token=nic_s,
     )
 

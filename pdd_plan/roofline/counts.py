@@ -10,6 +10,7 @@ from pdd_plan.catalog.attention import Attention, Span
 from pdd_plan.catalog.models import WEIGHT_BYTES, ModelProfile
 from pdd_plan.roofline.operators import LinearGroup, OperatorCounts, SpanTerm
 
+QUANTIZE_KERNELS = 2.0
 ROPE_ELEMENTS = 64.0  # rotary part of the latent cache in every published MLA model
 
 
@@ -62,7 +63,7 @@ def operator_counts(model: ModelProfile, precision: Precision) -> OperatorCounts
         name=model.name,
         layers=model.layers,
         hidden_size=model.hidden_size,
-        kernels_per_layer=model.kernels_per_layer,
+        kernels_per_layer=model.kernels_per_layer + _quantize_kernels(linear_format),
         linear=_linear_groups(model, linear_format, expert_format),
         spans=_spans(model, kv_format),
         fixed_flop_per_token=sum(g.count * g.attention.state_flop for g in model.groups),
@@ -76,6 +77,15 @@ def operator_counts(model: ModelProfile, precision: Precision) -> OperatorCounts
         experts_per_token=model.experts_per_token,
         moe_layers=sum(group.count for group in model.groups if group.experts),
     )
+
+
+def _quantize_kernels(linear_format: str) -> float:
+    """Return the kernels per layer that quantize activations beside those the model counts.
+
+    Four products a layer need quantized input (query-key-value, output, gate-up, down); two of
+    the quantizations are fused with the norms, two stand alone. Weight-only formats need none.
+    """
+    return QUANTIZE_KERNELS if linear_format in ("fp8", "int8", "fp4", "nvfp4") else 0.0
 
 
 def _linear_groups(

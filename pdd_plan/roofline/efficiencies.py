@@ -16,6 +16,7 @@ from pdd_plan.errors import InputError, Issue
 
 DEFAULTS_FILE = "efficiencies.yaml"
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
+BY_FRAMEWORK = ("decode_factor", "host_s", "accepted_tokens")
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Efficiencies:
         Host time per request by framework, part of TTFT but not of chip occupancy [s].
     arrival_steps : float
         Decode steps between a request's arrival and its first token at the client.
-    accepted_tokens : float
-        Tokens per decode step with speculation.
+    accepted_tokens : mapping
+        Tokens per decode step with speculation, by framework.
     speculative_host_s : float
         More host time per request with speculation [s].
     source : str
@@ -75,7 +76,7 @@ class Efficiencies:
     decode_factor: Mapping[str, float]
     host_s: Mapping[str, float]
     arrival_steps: float
-    accepted_tokens: float
+    accepted_tokens: Mapping[str, float]
     speculative_host_s: float
     source: str = "user"
     date: str = ""
@@ -95,7 +96,7 @@ class Efficiencies:
                         help="give the share of the data-sheet value that is reached, such as 0.6",
                     )
                 )
-        for name in ("compute_moe", "compute_bf16", "accepted_tokens", "roofline_exponent"):
+        for name in ("compute_moe", "compute_bf16", "roofline_exponent"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 issues.append(Issue(f"efficiency {name} = {value:g} is not positive", path=name))
@@ -180,7 +181,7 @@ def replace_from_mapping(
             )
         elif key in ("source", "date"):
             changes[key] = str(entry)
-        elif key in ("decode_factor", "host_s"):
+        elif key in BY_FRAMEWORK:
             merged = dict(getattr(base, key))
             for framework, item in dict(entry).items():
                 merged[framework] = _number(item, f"{key}.{framework}", ranges)
@@ -220,7 +221,7 @@ def _shipped() -> Efficiencies:
     for key, entry in document.items():
         if key in ("source", "date"):
             plain[key] = str(entry)
-        elif key in ("decode_factor", "host_s"):
+        elif key in BY_FRAMEWORK:
             plain[key] = {
                 name: _number(item, f"{key}.{name}", ranges) for name, item in entry.items()
             }

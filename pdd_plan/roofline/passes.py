@@ -113,7 +113,10 @@ def decode_step(
             + attention_flop * attention_s_per_flop(engine, efficiencies)
         )
     )
-    network = network_s(engine, tokens, efficiencies)
+    network = tokens * (
+        engine.small_reduce * engine.scaleup_s_per_token / efficiencies.link
+        + engine.nic_s_per_token / efficiencies.nic
+    )
     launches = launch_s(engine, efficiencies)
     power = efficiencies.roofline_exponent
     overlapped = (memory**power + compute**power) ** (1.0 / power)

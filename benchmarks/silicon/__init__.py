@@ -1,0 +1,1 @@
+"""Fit and check of the roofline against public measurements of serving engines."""
