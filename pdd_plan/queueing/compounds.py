@@ -31,7 +31,7 @@ class Transforms:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.length = 1 << (size - 1).bit_length()
+        self.length = fast_length(size)
         self.damping = np.exp(np.log(1e-8) / self.length * np.arange(size))
 
     def of(self, masses: Array) -> ComplexArray:
@@ -42,6 +42,20 @@ class Transforms:
         """Return the masses of transforms, shape (..., size)."""
         law = np.fft.irfft(transform, self.length, axis=-1)[..., : self.size]
         return np.asarray(np.maximum(law / self.damping, 0.0))
+
+
+def fast_length(size: int) -> int:
+    """Return the smallest even 2^a 3^b 5^c that is `size` or more, a quick length for the FFT."""
+    best = 1 << (size - 1).bit_length()
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            twos = max(((size - 1) // three).bit_length(), 1)
+            best = min(best, three << twos)
+            three *= 3
+        five *= 5
+    return best
 
 
 def least_residual_masses(service: Array, share: Array, servers: int, grid: TimeGrid) -> Array:

@@ -122,7 +122,10 @@ class PoolWait:
     def _two_scale_survival(self, utilization: Array, grid: TimeGrid) -> Array:
         """Law of the family of `wait_correction`, its quantiles corrected."""
         exact = self._correction(utilization)
-        wide = TimeGrid(grid.step_s, 2 * grid.size)
+        # quantiles of the family that exceed the corrected ones are needed beyond the grid
+        excess = float((exact.log_family_wait - exact.log_exact_wait).max())
+        reach = 1.2 * np.exp(min(max(excess, 0.0), 1.0))
+        wide = TimeGrid(grid.step_s, int(reach * grid.size) + 1)
         law = self._family(utilization, exact, wide)
         level = -np.log(np.maximum(1.0 - np.cumsum(law, axis=1), 1e-12))
         level = np.maximum.accumulate(level, axis=1)
@@ -146,8 +149,14 @@ class PoolWait:
         plain_long = rho * exact.long_load / (1.0 - plain_local)
         local = plain_local + fade * (exact.local_ratio[:, None] - plain_local)
         ahead = plain_long + fade * (exact.long_probability[:, None] - plain_long)
-        behind = (1.0 - ahead) + ahead * long_hop * (1.0 - rho) / (1.0 - rho * hop)
-        return wait.masses(first * (1.0 - local) / (1.0 - local * short_hop) * behind)
+        behind = 1.0 - rho * hop
+        np.divide(ahead * (1.0 - rho) * long_hop, behind, out=behind)
+        behind += 1.0 - ahead
+        behind *= first * (1.0 - local)
+        short_hop *= -local
+        short_hop += 1.0
+        behind /= short_hop
+        return wait.masses(behind)
 
     def _short_hops(
         self, short: Array, free: Array, wait: Transforms, grid: TimeGrid
@@ -164,7 +173,10 @@ class PoolWait:
         part = (position - left)[:, None]
         right = np.minimum(left + 1, count - 1)
         stacked = np.stack(laws)
-        return np.asarray((1.0 - part) * stacked[left] + part * stacked[right])
+        hops = stacked[left]
+        hops *= 1.0 - part
+        hops += part * stacked[right]
+        return hops
 
     def _corrected(self, level: Array, exact: Correction, row: int, grid: TimeGrid) -> Array:
         """Survival function with quantiles corrected, half a step after each point."""

@@ -38,7 +38,7 @@ from pdd_plan.queueing.two_phase import TwoPhase, TwoPhaseWait, solve
 Array = NDArray[np.float64]
 
 # utilizations at which the exact queue is solved; between them the corrections are interpolated
-_NODES = np.array([0.05, 0.2, 0.35, 0.5, 0.62, 0.72, 0.8, 0.86, 0.91, 0.95, 0.98])
+_NODES = np.array([0.05, 0.2, 0.35, 0.5, 0.62, 0.72, 0.8, 0.86, 0.91, 0.95, 0.98, 0.995])
 # levels x = -ln P(W > t | W > 0) at which waits are compared
 LARGEST_EXACT = 32
 LEVELS = np.concatenate((np.geomspace(0.004, 1.0, 29), np.linspace(1.2, 14.0, 33)))
