@@ -248,34 +248,33 @@ def hand_over(
     Notes
     -----
     The relay speaks from the moment it has the KV cache until main decode has it too, so it makes
-    ``min(O, (X - X_rdma) / t_relay)`` tokens. One-shot: the user sees half a round trip and
-    ``E(k)``. Catch-up: rounds ``k' = E(k) / t_relay`` until one token or no further shrinking is
-    left; the last round is the gap.
+    ``min(O, (X - X_rdma) / t_relay)`` tokens, in whole tokens: before the first of them is out,
+    main decode just starts. One-shot: the user sees half a round trip and ``E(k)``. Catch-up:
+    rounds ``k' = (rtt / 2 + E(k)) / t_relay`` until one token is left or the next round would not
+    leave a whole token less; the last round is the gap.
     """
     fixed_s, per_token_s = extend
     outputs = problem.atoms.output_tokens[:, None]
     rdma = rdma_s(problem, lane.source, problem.kv_bytes)[:, None]
     head_start_s = np.maximum(values_s - rdma, 0.0)
-    tokens = np.minimum(outputs, head_start_s / relay_step_s)
-    ended = tokens >= outputs
-    extend_s = np.where(ended, 0.0, fixed_s + per_token_s * tokens)
-    residency = tokens * relay_step_s
+    spoken_s = np.minimum(head_start_s, outputs * relay_step_s)
+    tokens = np.floor(spoken_s / relay_step_s + 1e-9)
+    going = (tokens >= 1.0) & (tokens < outputs)  # main decode takes over in mid-answer
+    extend_s = np.where(going, fixed_s + per_token_s * tokens, 0.0)
+    round_s = np.where(going, lane.rtt_s / 2 + extend_s, 0.0)
     if mode == "one_shot":
-        return tokens, residency, extend_s, np.where(ended, 0.0, lane.rtt_s / 2 + extend_s)
-    backlog = np.where(ended, 0.0, tokens)
-    made = tokens
-    work = extend_s
-    round_s = extend_s + np.where(ended, 0.0, lane.rtt_s / 2)
+        return tokens, spoken_s, extend_s, round_s
+    backlog = np.where(going, tokens, 0.0)
+    made, residency, work = tokens, spoken_s, np.where(backlog > 1.0, extend_s, 0.0)
     for _ in range(CATCH_UP_ROUNDS):
         following = np.minimum(round_s / relay_step_s, outputs - made)
-        going = (backlog > 1.0) & (following < 0.95 * backlog)
+        going = (backlog > 1.0) & (following <= backlog - 1.0)
         if not going.any():
             break
         made = np.where(going, made + following, made)
         residency = np.where(going, residency + round_s, residency)
-        backlog = np.where(going, following, backlog)
-        round_s = np.where(going, lane.rtt_s / 2 + fixed_s + per_token_s * backlog, round_s)
-        done = made >= outputs
-        work = np.where(going & ~done, work + fixed_s + per_token_s * backlog, work)
-        backlog = np.where(done, 0.0, backlog)
+        backlog = np.where(going & (made < outputs), following, np.where(going, 0.0, backlog))
+        extend_s = np.where(backlog > 1.0, fixed_s + per_token_s * backlog, 0.0)
+        work = np.where(going, work + extend_s, work)
+        round_s = np.where(going, lane.rtt_s / 2 + extend_s, round_s)
     return made, residency, work, np.where(backlog > 1.0, round_s, 0.0)
