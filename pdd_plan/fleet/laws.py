@@ -260,7 +260,7 @@ class PathLaws:
             factors = [wait, known]
             if slot.probability_wait > 1e-6 and np.isfinite(slot.wait_rate_per_s):
                 factors.append(slot_wait_masses(slot, grid))
-            law = Law(grid.step_s, _convolved(factors))
+            law = Law(grid.step_s, convolved(factors))
             if law.masses.sum() > 0.995:
                 break
             horizon *= 3.0
@@ -303,7 +303,8 @@ def _step_law(state: SlotState) -> Law:
     return Law(grid.step_s, point_masses(values, weights / weights.sum(), grid))
 
 
-def _convolved(factors: Sequence[FloatArray]) -> FloatArray:
+def convolved(factors: Sequence[FloatArray]) -> FloatArray:
+    """Law of a sum of independent durations, from masses on one grid, cut at its end."""
     size = factors[0].size
     length = 1 << (len(factors) * size - 1).bit_length()
     product = np.fft.rfft(factors[0], length)

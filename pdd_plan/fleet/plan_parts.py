@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Status = Literal["optimal", "feasible", "infeasible"]
-Architecture = Literal["single_site", "cross_site", "pdd"]
+Architecture = Literal["single_site", "cross_site", "pdd", "by_size"]
 RouteBy = Literal["hit_rate", "uncached_tokens", "transfer_bytes"]
-Role = Literal["prefill", "relay", "decode"]
+Role = Literal["prefill", "relay", "decode", "aggregated"]
+"""Role of a pool; aggregated engines, prefill and decode in one, occur in a baseline only."""
 
 
 ROUNDING = 1e-9
@@ -104,6 +105,12 @@ class Latency(PlanModel):
     tpot_s: Percentiles
     handoff_gap_s: Percentiles | None = Field(description="Null where nothing is relayed.")
     e2e_s: Percentiles | None = None
+    ttft_home_s: Percentiles | None = Field(
+        None, description="Requests prefilled at home, where prefill sites are chosen by size."
+    )
+    ttft_remote_s: Percentiles | None = Field(
+        None, description="Requests prefilled at the remote site, likewise."
+    )
 
 
 class Routing(PlanModel):
@@ -120,6 +127,14 @@ class Routing(PlanModel):
     rld_chip_fraction: Fraction = Field(description="Chips of relay pools over chips of all pools.")
     slot_wait: Fraction | None = Field(
         None, description="Largest share of requests that may wait for a decode slot."
+    )
+    between: Literal["decode", "prefill"] = Field(
+        "decode",
+        description="What the threshold chooses between: the relay and main decode, or the remote "
+        "prefill site (above it) and the one beside decode.",
+    )
+    remote_request_fraction: Fraction | None = Field(
+        None, description="Requests prefilled at the remote site, where `between` is prefill."
     )
 
 
@@ -151,6 +166,9 @@ class PlanLink(PlanModel):
     utilization: NonNegative
     usd_per_hour: NonNegative
     max_gbps: NonNegative | None = Field(None, description="Most that can be bought.")
+    traffic_gbps: NonNegative | None = Field(
+        None, description="KV cache that it carries at the peak of the load, mean over time."
+    )
 
 
 class Lane(PlanModel):

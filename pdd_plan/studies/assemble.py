@@ -10,7 +10,6 @@ import numpy as np
 import pdd_plan
 from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.evaluate import Evaluation
-from pdd_plan.fleet.goodput import GoodputResult
 from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import (
@@ -18,14 +17,11 @@ from pdd_plan.fleet.plan import (
     Baseline,
     Certificate,
     Cost,
-    Demand,
-    Goodput,
     Handoff,
     Histogram,
     Infeasibility,
     Lane,
     Latency,
-    Percentiles,
     Plan,
     PlanLink,
     Pool,
@@ -38,7 +34,9 @@ from pdd_plan.fleet.plan import (
 )
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.studies.aggregated_baseline import aggregated_baseline
 from pdd_plan.studies.explain import assumptions_of, binding_of, one_fewer, warnings_of
+from pdd_plan.studies.figures import cost_of, demand_of, finite, goodput_of, percentiles
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import PlanOptions, Scored
@@ -80,7 +78,7 @@ def assemble_plan(
     """
     problem = built.problem
     reference = _reference(problem, baselines)
-    demand = _demand(problem)
+    demand = demand_of(problem)
     evaluation, candidate = main.evaluation, main.candidate
     found = candidate is not None and evaluation is not None
     return Plan(
@@ -95,8 +93,11 @@ def assemble_plan(
         pools=_pools(problem, main),
         links=_links(problem, main),
         lanes=_lanes(problem, main),
-        goodput=_goodput(problem, main.goodput),
-        baselines=tuple(_baseline(problem, one, reference) for one in baselines),
+        goodput=goodput_of(problem, main.goodput),
+        baselines=(
+            *(_baseline(problem, one, reference) for one in baselines),
+            aggregated_baseline(problem, reference[1]),
+        ),
         bcr=_bcr(problem, main, reference[1]),
         certificate=_certificate(problem, main, options),
         sensitivity=one_fewer(problem, model, candidate) if candidate else (),
@@ -126,6 +127,8 @@ def architecture_of(problem: Problem, candidate: Candidate) -> Architecture:
     open_lanes = [lane for lane, f in zip(problem.lanes, candidate.flows_per_s, strict=True) if f]
     if all(lane.local for lane in open_lanes):
         return "single_site"
+    if problem.routing_between == "prefill":
+        return "by_size" if any(lane.local for lane in open_lanes) else "cross_site"
     relayed = problem.relayed(candidate.threshold_index).any()
     return "pdd" if relayed else "cross_site"
 
@@ -151,41 +154,13 @@ def _bcr(problem: Problem, scored: Scored, reference: float | None) -> float | N
     return value / reference if value is not None and reference else None
 
 
-def _demand(problem: Problem) -> Demand:
-    rate = problem.arrival_rate_per_s * problem.mean_multiplier
-    weight = problem.atoms.weight
-    return Demand(
-        requests_per_s=rate,
-        output_tokens_per_s=rate * float(weight @ problem.atoms.output_tokens),
-        input_tokens_per_s=rate * float(weight @ problem.atoms.input_tokens),
-    )
-
-
 def _cost(problem: Problem, scored: Scored) -> Cost | None:
     if scored.candidate is None:
         return None
     chips = scored.candidate.chips_usd_per_hour(problem)
     lines = scored.candidate.lines_usd_per_hour(problem)
-    demand = _demand(problem)
-    output = demand.output_tokens_per_s * 3600.0 / 1e6
-    total = output + demand.input_tokens_per_s * 3600.0 / 1e6
-    cost = chips + lines
     reached = scored.goodput.requests_per_s if scored.goodput else 0.0
-    # Per token at goodput: the day's profile scaled until its peak is the largest load carried.
-    scale = reached / problem.arrival_rate_per_s
-    return Cost(
-        usd_per_hour=cost,
-        chips_usd_per_hour=chips,
-        links_usd_per_hour=lines,
-        usd_per_million_output_tokens=cost / output,
-        usd_per_million_total_tokens=cost / total,
-        usd_per_million_output_tokens_at_goodput=cost / (output * scale) if scale else None,
-        usd_per_million_total_tokens_at_goodput=cost / (total * scale) if scale else None,
-    )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return cost_of(problem, chips, lines, reached)
 
 
 def _slo(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
@@ -196,7 +171,7 @@ def _slo(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
             metric=one.limit.metric,
             percentile=one.limit.percentile / 100.0 or None,
             limit=one.limit.limit_s,
-            predicted=_finite(one.predicted_s),
+            predicted=finite(one.predicted_s),
             met=one.met,
             fraction_within=min(max(one.within, 0.0), 1.0),
         )
@@ -204,26 +179,19 @@ def _slo(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
     )
 
 
-def _percentiles(law: Law | None) -> Percentiles | None:
-    if law is None:
-        return None
-    p50, p90, p95, p99 = (_finite(law.quantile(p)) for p in (0.5, 0.9, 0.95, 0.99))
-    return Percentiles(p50=p50, p90=p90, p95=p95, p99=p99, mean=law.mean)
-
-
 def _latency(evaluation: Evaluation | None) -> Latency | None:
     if evaluation is None:
         return None
-    overall, tpot = _percentiles(evaluation.ttft), _percentiles(evaluation.tpot)
+    overall, tpot = percentiles(evaluation.ttft), percentiles(evaluation.tpot)
     assert overall is not None
     assert tpot is not None
     return Latency(
         ttft_s=overall,
-        ttft_direct_s=_percentiles(evaluation.ttft_direct),
-        ttft_relay_s=_percentiles(evaluation.ttft_relay),
+        ttft_direct_s=percentiles(evaluation.ttft_direct),
+        ttft_relay_s=percentiles(evaluation.ttft_relay),
         tpot_s=tpot,
-        handoff_gap_s=_percentiles(evaluation.handoff_gap),
-        e2e_s=_percentiles(evaluation.e2e),
+        handoff_gap_s=percentiles(evaluation.handoff_gap),
+        e2e_s=percentiles(evaluation.e2e),
     )
 
 
@@ -235,13 +203,22 @@ def _routing(problem: Problem, scored: Scored) -> Routing | None:
     relay = sum(c for c, p in zip(chips, problem.pools, strict=True) if p.role == "relay")
     return Routing(
         by=problem.routing_by,  # type: ignore[arg-type]
-        threshold=_finite(float(problem.thresholds[candidate.threshold_index])),
+        threshold=finite(float(problem.thresholds[candidate.threshold_index])),
         relay_request_fraction=evaluation.relay_request_fraction,
         relay_token_fraction=evaluation.relay_token_fraction,
         main_decode_token_fraction=1.0 - evaluation.relay_token_fraction,
         rld_chip_fraction=relay / sum(chips),
-        slot_wait=candidate.slot_wait,
+        slot_wait=candidate.slot_wait or None,
+        between=problem.routing_between,  # type: ignore[arg-type]
+        remote_request_fraction=_remote_share(problem, candidate),
     )
+
+
+def _remote_share(problem: Problem, candidate: Candidate) -> float | None:
+    if problem.routing_between != "prefill":
+        return None
+    pairs = zip(problem.lanes, candidate.flows_per_s, strict=True)
+    return sum(flow for lane, flow in pairs if not lane.local) / sum(candidate.flows_per_s)
 
 
 def _pools(problem: Problem, scored: Scored) -> tuple[Pool, ...]:
@@ -287,6 +264,7 @@ def _links(problem: Problem, scored: Scored) -> tuple[PlanLink, ...]:
             utilization=use,
             usd_per_hour=float(lane.usd_per_hour[level]),
             max_gbps=float(lane.bytes_per_s[-1]) * 8e-9,
+            traffic_gbps=use * float(lane.bytes_per_s[level]) * lane.efficiency * 8e-9,
         )
         for lane, level, use in zip(
             problem.lanes,
@@ -309,16 +287,6 @@ def _lanes(problem: Problem, scored: Scored) -> tuple[Lane, ...]:
     )
 
 
-def _goodput(problem: Problem, result: GoodputResult | None) -> Goodput | None:
-    if result is None:
-        return None
-    rate = result.requests_per_s * problem.mean_multiplier
-    tokens = float(problem.atoms.weight @ problem.atoms.output_tokens)
-    return Goodput(
-        requests_per_s=rate, output_tokens_per_s=rate * tokens, limited_by=result.limited_by or None
-    )
-
-
 def _baseline(
     problem: Problem, scored: Scored, reference: tuple[str | None, float | None]
 ) -> Baseline:
@@ -329,13 +297,13 @@ def _baseline(
         status="infeasible" if scored.candidate is None else scored.status,  # type: ignore[arg-type]
         cost=_cost(problem, scored),
         latency=_latency(scored.evaluation),
-        goodput=_goodput(problem, scored.goodput),
+        goodput=goodput_of(problem, scored.goodput),
         bcr=_bcr(problem, scored, reference[1]),
         pools=_pools(problem, scored),
         links=_links(problem, scored),
         lanes=_lanes(problem, scored),
         routing=_routing(problem, scored),
-        gap=_finite(certificate.gap) if certificate else None,
+        gap=finite(certificate.gap) if certificate else None,
         reason=scored.reason or None,
     )
 
@@ -347,8 +315,8 @@ def _certificate(problem: Problem, scored: Scored, options: PlanOptions) -> Cert
     cost = scored.candidate.usd_per_hour(problem) if scored.candidate else None
     evaluation = scored.evaluation
     return Certificate(
-        lower_bound_usd_per_hour=_finite(found.lower_bound_usd_per_hour),
-        gap=_finite(found.gap),
+        lower_bound_usd_per_hour=finite(found.lower_bound_usd_per_hour),
+        gap=finite(found.gap),
         cuts=found.cuts,
         evaluations=found.evaluations,
         solver=found.solver,
@@ -356,7 +324,7 @@ def _certificate(problem: Problem, scored: Scored, options: PlanOptions) -> Cert
         model=scored.proof.text if scored.proof else PROOF,
         objective=scored.proof.objective if scored.proof else "cost_per_token",
         objective_value=scored.proof.value if scored.proof else cost,
-        objective_bound=_finite(
+        objective_bound=finite(
             scored.proof.bound if scored.proof else found.lower_bound_usd_per_hour
         ),
         thresholds=int(problem.thresholds.size),
@@ -421,9 +389,9 @@ def _handoff(
         extra_main_decode_work_fraction=(
             _extend_share(problem, candidate, evaluation, choices.extend_s) if choices else None
         ),
-        one_shot_gap_s=_percentiles(choices.one_shot_gap) if choices else None,
-        catch_up_gap_s=_percentiles(choices.catch_up_gap) if choices else None,
-        kv_push_gap_s=_percentiles(choices.kv_push_gap) if choices else None,
+        one_shot_gap_s=percentiles(choices.one_shot_gap) if choices else None,
+        catch_up_gap_s=percentiles(choices.catch_up_gap) if choices else None,
+        kv_push_gap_s=percentiles(choices.kv_push_gap) if choices else None,
     )
 
 

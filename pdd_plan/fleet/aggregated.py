@@ -1,0 +1,215 @@
+"""Aggregated engines: prefill and decode on the same chips, as most fleets run today.
+
+A baseline to compare plans with. An engine works in passes; a pass holds one token of every request
+in the batch and, while a prompt is prefilled, a chunk of it (chunked prefill).
+
+- Prefill slows decode: of each second a share phi = rate * E[S] / servers is prefill, so a token
+  takes t(B) / (1 - phi), and the batch is what Little's law says with that.
+- Decode slows prefill: a prompt of n chunks takes its own time and n decode steps.
+- A prompt waits for a free prefill server of any engine, first come, first served (M/G/c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pdd_plan.errors import UnstableQueueError
+from pdd_plan.fleet.laws import GRID_SIZE, Law, convolved
+from pdd_plan.fleet.problem import FloatArray, Limit, PoolOption, Problem
+from pdd_plan.queueing import (
+    BatchingResult,
+    TimeGrid,
+    continuous_batching,
+    point_masses,
+    waiting_time_pmf,
+)
+
+CHUNK_TOKENS = 8192.0
+"""Tokens of a prompt that one pass takes; activations are reserved for as many."""
+
+PRECISION = 1e-3
+"""Relative precision of the goodput."""
+
+
+@dataclass(frozen=True)
+class AggregatedFleet:
+    """Cheapest fleet of aggregated engines at one site.
+
+    Attributes
+    ----------
+    prefill, decode : PoolOption
+        The same engine seen in both roles.
+    engines : int
+        Number of engines.
+    ttft, tpot : Law
+        Predicted latencies.
+    utilization : float
+        Busy share of prefill servers, decode steps in between included.
+    goodput_per_s : float
+        Largest rate that keeps every limit [requests/s, at multiplier 1].
+    """
+
+    prefill: PoolOption
+    decode: PoolOption
+    engines: int
+    ttft: Law
+    tpot: Law
+    utilization: float
+    goodput_per_s: float
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Price of all engines [currency/h]."""
+        return self.engines * self.prefill.usd_per_engine_hour
+
+
+@dataclass(frozen=True)
+class _State:
+    ttft: Law
+    tpot: Law
+    utilization: float
+    batching: BatchingResult
+
+    def keeps(self, limits: tuple[Limit, ...], slot_wait: float) -> bool:
+        """Whether every limit on TTFT and TPOT holds, and few requests wait for a slot."""
+        if self.batching.probability_wait > slot_wait:
+            return False
+        for limit in limits:
+            law = self.ttft if limit.metric == "ttft" else self.tpot
+            value = law.mean if limit.percentile == 0 else law.quantile(limit.probability)
+            if value > limit.limit_s:
+                return False
+        return True
+
+
+def cheapest_aggregated(problem: Problem) -> AggregatedFleet | None:
+    """Find the cheapest fleet of aggregated engines of one kind at one prefill site.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is planned; limits on TTFT and TPOT count.
+
+    Returns
+    -------
+    AggregatedFleet or None
+        None where no fleet within stock keeps the limits.
+    """
+    best: AggregatedFleet | None = None
+    for prefill, decode in _engine_kinds(problem):
+        most = prefill.max_engines
+        if best is not None:
+            most = min(most, int(best.usd_per_hour / max(prefill.usd_per_engine_hour, 1e-12)))
+        count = _fewest(problem, prefill, decode, most)
+        if count is None:
+            continue
+        cost = count * prefill.usd_per_engine_hour
+        if best is None or cost < best.usd_per_hour:
+            state = _state(problem, prefill, decode, count, problem.arrival_rate_per_s)
+            assert state is not None
+            reached = _goodput(problem, prefill, decode, count)
+            best = AggregatedFleet(
+                prefill, decode, count, state.ttft, state.tpot, state.utilization, reached
+            )
+    return best
+
+
+def _engine_kinds(problem: Problem) -> list[tuple[PoolOption, PoolOption]]:
+    """Pairs of prefill and decode option that are the same engine."""
+    decodes = {(p.site, p.chip, p.shape): p for p in problem.pools if p.role == "decode"}
+    return [
+        (p, decodes[p.site, p.chip, p.shape])
+        for p in problem.pools
+        if p.role == "prefill" and (p.site, p.chip, p.shape) in decodes
+    ]
+
+
+def _limits(problem: Problem) -> tuple[Limit, ...]:
+    return problem.limits_of("ttft") + problem.limits_of("tpot")
+
+
+def _keeps(
+    problem: Problem, prefill: PoolOption, decode: PoolOption, engines: int, rate_per_s: float
+) -> bool:
+    state = _state(problem, prefill, decode, engines, rate_per_s)
+    return state is not None and state.keeps(_limits(problem), max(problem.slot_waits))
+
+
+def _fewest(problem: Problem, prefill: PoolOption, decode: PoolOption, most: int) -> int | None:
+    """Fewest engines that keep the limits at the demand, by doubling and bisection."""
+    rate = problem.arrival_rate_per_s
+    high = 1
+    while not _keeps(problem, prefill, decode, high, rate):
+        if high >= most:
+            return None
+        high = min(2 * high, most)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _keeps(problem, prefill, decode, middle, rate):
+            high = middle
+        else:
+            low = middle
+    return high if high <= most else None
+
+
+def _goodput(problem: Problem, prefill: PoolOption, decode: PoolOption, engines: int) -> float:
+    low, high = problem.arrival_rate_per_s, 2.0 * problem.arrival_rate_per_s
+    while _keeps(problem, prefill, decode, engines, high):
+        low, high = high, 2.0 * high
+    while high - low > PRECISION * high:
+        middle = 0.5 * (low + high)
+        if _keeps(problem, prefill, decode, engines, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _state(
+    problem: Problem, prefill: PoolOption, decode: PoolOption, engines: int, rate_per_s: float
+) -> _State | None:
+    """Steady state at the peak of the day, or None where there is none."""
+    atoms = problem.atoms
+    rate = rate_per_s * problem.peak_multiplier
+    servers = engines * prefill.servers_per_engine
+    share = rate * float(atoms.weight @ prefill.service_s) / servers
+    if share >= 1.0 or not decode.slots:
+        return None
+    mean_tokens = float(atoms.weight @ atoms.output_tokens)
+    try:
+        batching = continuous_batching(
+            rate, mean_tokens, decode.step_s / (1.0 - share), engines, decode.slots
+        )
+        between_s = batching.mean_step_s * (1.0 - share)
+        chunks = np.ceil(np.maximum(atoms.uncached_tokens, 1.0) / CHUNK_TOKENS)
+        service_s = prefill.service_s + chunks * between_s
+        first_s = prefill.host_s + decode.first_token_steps * batching.mean_step_s
+        ttft = _ttft(problem, service_s, first_s, servers, rate)
+    except UnstableQueueError:
+        return None
+    use = rate * float(atoms.weight @ service_s) / servers
+    grid = TimeGrid(float(batching.step_values_s[-1]) * 1.01 / (GRID_SIZE - 1), GRID_SIZE)
+    tpot = Law(grid.step_s, point_masses(batching.step_values_s, batching.step_weights, grid))
+    return _State(ttft, tpot, use, batching)
+
+
+def _ttft(
+    problem: Problem, service_s: FloatArray, first_s: float, servers: int, rate_per_s: float
+) -> Law:
+    weight = problem.atoms.weight
+    horizon = 1.5 * float(service_s.max()) + 4.0 * float(weight @ service_s) + first_s
+    law = Law(1.0, np.zeros(1))
+    for _ in range(5):
+        grid = TimeGrid(horizon / (GRID_SIZE - 1), GRID_SIZE)
+        wait = waiting_time_pmf(
+            service_s, weight, servers, rate_per_s, grid, arrival_scv=problem.arrival_scv
+        )
+        known = point_masses(service_s + first_s, weight, grid)
+        law = Law(grid.step_s, convolved([wait, known]))
+        if law.masses.sum() > 0.995:
+            break
+        horizon *= 3.0
+    return law
