@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pdd_plan.fleet.problem import Limit, PoolOption, Problem
+from pdd_plan.fleet.problem import FloatArray, Limit, PoolOption, Problem
 from pdd_plan.queueing import batching_capacity, erlang_c
 
 E2E_SHARE = 0.8
@@ -144,19 +145,14 @@ class SlotPool:
         M/G/c delay system with the working batch as slots: Erlang C at the capacity equals the
         allowed probability of waiting. Insensitive to the law of the residency to first order.
         """
-        slots = engines * self.working_batch
-        return _relay_capacity(slots, slot_wait)
+        return float(self.relay_capacities_erlang(np.array([engines]), slot_wait)[0])
 
-
-@lru_cache(maxsize=4096)
-def _relay_capacity(slots: int, slot_wait: float) -> float:
-    if slots == 0:
-        return 0.0
-    low, high = 0.0, float(slots)
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        if float(erlang_c(slots, middle)) <= slot_wait:
-            low = middle
-        else:
-            high = middle
-    return low
+    def relay_capacities_erlang(self, engines: NDArray[np.int64], slot_wait: float) -> FloatArray:
+        """Relay work by number of engines, shape (engines,); see `relay_capacity_erlang`."""
+        slots = np.maximum(engines * self.working_batch, 1).astype(np.float64)
+        low, high = np.zeros(slots.size), slots.copy()
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            fits = erlang_c(slots, middle) <= slot_wait
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return np.where(engines * self.working_batch > 0, low, 0.0)
