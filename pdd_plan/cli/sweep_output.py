@@ -182,16 +182,28 @@ def running(
         if journal is not None:
             journal.finish()
         stack.close()
-        if runner.reused and not quiet:
-            note(f"took {runner.reused} of {runner.done} points from {file}")
+        if quiet:
+            return
+        if runner.reused:
+            note(f"took {runner.reused:,} of {runner.done:,} points from {file}")
+        if runner.errors:
+            note(
+                f"{runner.errors:,} points ended in an error that is not the scenario's: "
+                "their rows say which; --resume tries them again"
+            )
 
 
 def _say_interrupted(runner: Runner, journal: Journal | None, again: str) -> None:
-    done = f"interrupted after {runner.done} points"
-    if journal is None:
-        note(f"{done}; none is kept. With --output, a sweep can be resumed.")
+    if not runner.done:
+        note("interrupted before a point was done")
+    elif journal is None:
+        note(
+            f"interrupted after {runner.done:,} points; none is kept. "
+            "With --output, a sweep can be resumed."
+        )
     else:
-        note(f"{done}; they are kept in {journal.path}. To go on:\n  {again}")
+        note(f"interrupted after {runner.done:,} points, kept in {journal.path}. To go on:")
+        note(f"  {again}")
 
 
 def progress_text(seen: Progress) -> str:

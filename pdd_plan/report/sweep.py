@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from pdd_plan.report.sweep_crossings import Crossing, Curve, crossings
 from pdd_plan.report.tidy import Tidy, Value
 
-BASELINES = ("single_site", "cross_site", "pdd")
+KINDS = ("single_site", "cross_site", "pdd")
+"""Kinds of fleet that a plan can be."""
+BASELINES = (*KINDS, "aggregated")
+"""Fleets that it is held against."""
 COST = "usd_per_million_output_tokens"
+LIMIT = "slo.ttft_p90"
+"""Path of the limit that a front sweeps."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ class SweepAxis:
     def unit(self) -> str:
         """Unit of `numbers`."""
         return self.varied[0].unit if self.numbers is not None else ""
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the axis is that of the limit on P90 TTFT."""
+        return LIMIT in (item.path for item in self.varied)
 
     def place(self, step: int) -> float:
         """Return where a step stands: its number, or its place in the order."""

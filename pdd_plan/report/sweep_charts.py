@@ -7,15 +7,15 @@ from itertools import groupby
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Chart, Series
 from pdd_plan.report.digits import clean
-from pdd_plan.report.sweep import BASELINES, COST, SweepAxis, SweepReport, SweepRow
+from pdd_plan.report.sweep import BASELINES, COST, KINDS, SweepAxis, SweepReport, SweepRow
 from pdd_plan.report.sweep_svg import Cell, CurveChart, MapChart, Mark
 from pdd_plan.report.sweep_words import SweepLabels
 
 MOST_FRONTS = 4
 """Fronts in one chart; as many as there are colors."""
 ROLES = ("prefill", "relay", "decode")
-PLAN_TONE = 3
-LIMIT = "slo.ttft_p90"
+PLAN_TONE = -1
+"""The plan is drawn in the color of the text."""
 
 
 def sweep_charts(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
@@ -38,7 +38,7 @@ def sweep_charts(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
     if report.is_front:
         return (_front(report, labels),)
     if len(report.axes) == 1:
-        made = (_cost(report, labels), _ttft(report, labels), _chips(report, labels))
+        made = [draw(report, labels) for draw in (_cost, _ttft, _goodput, _chips)]
         return tuple(chart for chart in made if chart is not None)
     return _maps(report, labels)
 
@@ -117,6 +117,11 @@ def _ttft(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
     return _curves(report, labels, "sweep_ttft", labels.word("axis.seconds"), series)
 
 
+def _goodput(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
+    series = _series(report, "goodput_requests_per_s", labels.word("plan_curve"), PLAN_TONE, "wide")
+    return _curves(report, labels, "sweep_goodput", labels.word("axis.goodput"), series)
+
+
 def _chips(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
     series = []
     for tone, role in enumerate(ROLES):
@@ -153,7 +158,7 @@ def other_names(report: SweepReport, row: SweepRow) -> list[str]:
     return [
         clean(axis.names[step])
         for axis, step in zip(report.axes, row.steps, strict=True)
-        if LIMIT not in (item.path for item in axis.varied)
+        if not axis.is_limit
     ]
 
 
@@ -176,7 +181,7 @@ def _maps(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
         kinds = [row.record["architecture"] for row in best.values()]
         series = [
             Series(labels.word(name), (), (), tone)
-            for tone, name in enumerate(BASELINES)
+            for tone, name in enumerate(KINDS)
             if name in kinds
         ]
         made.append(
@@ -213,10 +218,10 @@ def _cells(
     for (first, second), row in best.items():
         value, kind = row.amount(COST), str(row.record["architecture"])
         cost = digits.money(value)
-        said = labels.word(f"letter.{kind}") if kinds and kind in BASELINES else cost
+        said = labels.word(f"letter.{kind}") if kinds and kind in KINDS else cost
         what = labels.kind(kind) if row.planned else labels.status(row.record["status"])
         names = f"{clean(across.names[first])}, {clean(up.names[second])}"
-        tone = BASELINES.index(kind) if kinds and kind in BASELINES else 0
+        tone = KINDS.index(kind) if kinds and kind in KINDS else 0
         place = columns.index(first), rows.index(second)
         found.append(Cell(*place, value, said, f"{names}: {cost}, {what}", tone))
     return found

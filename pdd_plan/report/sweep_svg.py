@@ -28,11 +28,12 @@ CELL_TEXT_WIDTH = 34.0
 """A cell narrower than this has no text [px]."""
 FAINTEST, STRONGEST = 0.06, 0.62
 """Opacity of the least and the greatest value of a map; text stays readable on both."""
-STYLES = {
-    ("wide",): ' style="stroke-width:7;stroke-opacity:.28"',
-    ("dashed",): ' style="stroke-dasharray:7 5"',
+LINES = {
+    ("wide",): "stroke:var(--ink);stroke-width:7;stroke-opacity:.22",
+    ("dashed",): "stroke-dasharray:7 5",
 }
 """Curves that others may cover, and those that let others show through, by their names."""
+WIDE_DOT = ' style="fill:var(--ink);fill-opacity:.22"'
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,17 @@ def curves(chart: Chart) -> tuple[float, list[str]]:
     levels = _label_levels(chart)
     frame = _curve_frame(chart, 16.0 * max(levels.values(), default=0))
     named = {item.tone: item for item in chart.series}
-    parts = _legend(tuple(named.values()) if len(named) > 1 else ())
+    parts = _curve_legend(tuple(named.values())) if len(named) > 1 else []
     parts += _axes(chart, frame) if not chart.x_names else _named_axes(chart, frame)
     for item in chart.series:
-        wide = item.names == ("wide",)
-        style = STYLES.get(item.names, "")
+        style = f' style="{LINES[item.names]}"' if item.names in LINES else ""
         if len(item.x) > 1 and not chart.x_names:
             points = " ".join(
                 f"{frame.at_x(x):.1f},{frame.at_y(y):.1f}"
                 for x, y in zip(item.x, item.y, strict=True)
             )
             parts.append(f'<polyline points="{points}" class="curve tone{item.tone}"{style}/>')
-        parts += _dots(item, frame, 5.5 if wide else 2.6, chart.x_names)
+        parts += _dots(item, frame, chart.x_names)
     for mark in chart.marks:
         x, y = frame.at_x(mark.x), frame.at_y(mark.y)
         top = frame.top - 8 - 16 * levels[mark]
@@ -112,16 +112,28 @@ def curves(chart: Chart) -> tuple[float, list[str]]:
     return frame.bottom + 50, parts
 
 
-def _dots(item: Series, frame: Frame, radius: float, names: Sequence[str]) -> list[str]:
-    faint = ' style="fill-opacity:.28"' if item.names == ("wide",) else ""
+def _dots(item: Series, frame: Frame, names: Sequence[str]) -> list[str]:
+    wide = item.names == ("wide",)
+    radius, style = (5.5, WIDE_DOT) if wide else (2.6, "")
     parts = []
     for x, y in zip(item.x, item.y, strict=True):
         where = names[round(x)] if names else significant(x, 6)
         said = f"{item.label} {where}: {significant(y, 5)}"
         parts.append(
             f'<circle cx="{frame.at_x(x):.1f}" cy="{frame.at_y(y):.1f}" r="{radius}" '
-            f'class="tone{item.tone}"{faint}><title>{escape(said)}</title></circle>'
+            f'class="tone{item.tone}"{style}><title>{escape(said)}</title></circle>'
         )
+    return parts
+
+
+def _curve_legend(series: Sequence[Series]) -> list[str]:
+    parts = []
+    x = 8.0
+    for item in series:
+        color = f'class="tone{item.tone}"{WIDE_DOT if item.names == ("wide",) else ""}'
+        parts.append(f'<rect x="{x:.1f}" y="8" width="12" height="12" rx="2" {color}/>')
+        parts.append(_text(x + 17, 18, item.label))
+        x += 17 + _width_of(item.label) + 18
     return parts
 
 

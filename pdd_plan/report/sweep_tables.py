@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Block, Column, Mark, Sentence, Sentences, Table, Text
 from pdd_plan.report.digits import MISSING, clean
-from pdd_plan.report.sweep import BASELINES, COST, SweepAxis, SweepReport, SweepRow, Varied
+from pdd_plan.report.sweep import (
+    BASELINES,
+    COST,
+    KINDS,
+    LIMIT,
+    SweepAxis,
+    SweepReport,
+    SweepRow,
+    Varied,
+)
 from pdd_plan.report.sweep_charts import other_names
 from pdd_plan.report.sweep_words import SweepLabels
 
@@ -62,7 +71,7 @@ def all_points(report: SweepReport, labels: SweepLabels) -> Table:
     columns = [
         *_axis_columns(report),
         *_main_columns(report, labels),
-        *_baseline_columns(labels),
+        *_baseline_columns(labels, BASELINES),
         *_more_columns(labels),
     ]
     if report.is_front:
@@ -79,7 +88,7 @@ def short_points(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     columns = _axis_columns(report)
     rows: Sequence[SweepRow] = report.rows
     if len(report.axes) == 1:
-        columns += [*_main_columns(report, labels), *_baseline_columns(labels)]
+        columns += [*_main_columns(report, labels), *_baseline_columns(labels, KINDS)]
         most = MOST_SHOWN
     else:
         columns += _main_columns(report, labels)
@@ -100,7 +109,7 @@ def grid_table(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     best = min((row.amount(COST) or 0.0 for row in report.rows if row.planned), default=None)
     for row in report.rows:
         kind = str(row.record["architecture"])
-        letter = f" {labels.word(f'letter.{kind}')}" if kind in BASELINES else ""
+        letter = f" {labels.word(f'letter.{kind}')}" if kind in KINDS else ""
         cost = row.amount(COST)
         mark: Mark = "best" if cost is not None and cost == best else ""
         fields[row.steps] = (
@@ -129,7 +138,7 @@ def front_table(report: SweepReport, labels: SweepLabels, short: bool) -> Table:
     def order(row: SweepRow) -> tuple[int, float]:
         return names.index(", ".join(other_names(report, row))), row.amount("ttft_p90_s") or 0.0
 
-    columns = _axis_columns(report)
+    columns = _axis_columns(report, labels.word("limit"))
     columns += [_p90(labels), *_cost_columns(report, labels), _kind(labels), _chips(labels)]
     if not short:
         columns += _more_columns(labels)
@@ -149,8 +158,10 @@ def _table(columns: Sequence[_Shown], rows: Sequence[SweepRow], heads: int) -> T
     return Table(tuple(Column(c.label, c.right) for c in columns), cells, heads)
 
 
-def _axis_columns(report: SweepReport) -> list[_Shown]:
+def _axis_columns(report: SweepReport, limit: str = "") -> list[_Shown]:
     names = short_names(report)
+    if limit:
+        names[LIMIT] = limit
 
     def column(number: int, item: Varied) -> _Shown:
         right = item.numbers is not None
@@ -219,5 +230,5 @@ def _more_columns(labels: SweepLabels) -> list[_Shown]:
     ]
 
 
-def _baseline_columns(labels: SweepLabels) -> list[_Shown]:
-    return [_money(labels.word(name), f"{name}_{COST}") for name in BASELINES]
+def _baseline_columns(labels: SweepLabels, names: Sequence[str]) -> list[_Shown]:
+    return [_money(labels.word(name), f"{name}_{COST}") for name in names]

@@ -88,7 +88,7 @@ def _headline(report: SweepReport, labels: SweepLabels) -> str:
 
 def _summary(report: SweepReport, labels: SweepLabels) -> Facts:
     varied = tuple(
-        Text(f"{clean(item.path)}: {_values(axis, item.texts, labels)}")
+        Text(labels.say("swept", path=clean(item.path), values=_values(axis, item.texts, labels)))
         for axis in report.axes
         for item in axis.varied
     )
@@ -150,7 +150,7 @@ def _crossings(report: SweepReport, labels: SweepLabels) -> list[Section]:
 def _no_plan(report: SweepReport, labels: SweepLabels) -> list[Section]:
     """Name the points without a plan by reason, most frequent first."""
     by_reason: dict[tuple[str, str], list[str]] = {}
-    for row in report.rows:
+    for row in _limits_left_out(report) if report.is_front else report.rows:
         if not row.planned:
             status = labels.status(row.record["status"])
             reason = clean(str(row.record["reason"] or ""))
@@ -167,6 +167,22 @@ def _no_plan(report: SweepReport, labels: SweepLabels) -> list[Section]:
     return [Section("no_plan", labels.word("no_plan"), (Sentences(tuple(sentences)),))]
 
 
+def _limits_left_out(report: SweepReport) -> list[SweepRow]:
+    """Return, of the points of a front, those without a plan that tell something.
+
+    That tight limits cannot be kept is no news: of them only the loosest counts.
+    """
+    number = next(index for index, axis in enumerate(report.axes) if axis.is_limit)
+    found: dict[tuple[int, ...], SweepRow] = {}
+    others = []
+    for row in sorted(report.rows, key=lambda row: report.axes[number].place(row.steps[number])):
+        if row.record["status"] == "infeasible":
+            found[row.steps[:number] + row.steps[number + 1 :]] = row
+        elif not row.planned:
+            others.append(row)
+    return [*found.values(), *others]
+
+
 def _short(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     """Return what the console shows of the points."""
     if not report.any_plan:
@@ -179,7 +195,7 @@ def _short(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
 def _front(report: SweepReport, labels: SweepLabels) -> list[Section]:
     if not report.is_front or not report.any_plan:
         return []
-    limits = len(report.axes[-1].names)
+    limits = len({row.steps for row in report.rows})
     said = Sentences((Sentence("", labels.say("front_method", limits=limits), "faint"),))
     table = front_table(report, labels, short=False)
     return [Section("front_points", labels.word("front_points"), (table, said), detail=True)]

@@ -27,10 +27,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "letter.pdd": ("p", "P"),
     "chart.sweep_cost": ("Cost per token", "每词元成本"),
     "chart.sweep_ttft": ("P90 TTFT", "P90 TTFT"),
+    "chart.sweep_goodput": ("Goodput", "有效吞吐"),
     "chart.sweep_chips": ("Chips", "芯片数"),
     "chart.sweep_map": ("Cost per token", "每词元成本"),
     "chart.sweep_kinds": ("Cheapest kind of fleet", "最便宜的方案类型"),
     "axis.per_m_out": ("{currency} per M output tokens", "{currency}/百万输出词元"),
+    "axis.goodput": ("requests per second", "请求/秒"),
     "axis.chips": ("chips", "芯片数"),
 }
 
@@ -46,6 +48,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "point_count": ("{count} points", "{count} 个点"),
     "one_point": ("1 point", "1 个点"),
     "values": ("{first} to {last}, {count} values", "{first} 至 {last}，{count} 个取值"),
+    "swept": ("{path}: {values}", "{path}：{values}"),
     "at_point": ("at {values}", "{values}"),
     "crossing": (
         "{below} is cheaper up to {low}, {above} from {high}.",
@@ -79,6 +82,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "P90 TTFT of the plan, and of the best fleet of each kind.",
         "方案及各类最优机群的 P90 TTFT。",
     ),
+    "chart.sweep_goodput": (
+        "Largest load that the plan carries within its limits.",
+        "方案在满足限制时可承载的最大负载。",
+    ),
     "chart.sweep_chips": (
         "Chips of the plan by role.",
         "方案中各角色的芯片数。",
@@ -97,9 +104,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "在成本与 P90 TTFT 上均不劣于其他方案的方案集合。两点之间取左侧方案。",
     ),
     "front_method": (
-        "The limit on P90 TTFT was swept over {limits} values and halved in ratio wherever the "
-        "cost changed; between limits of equal cost there is no other plan.",
-        "P90 TTFT 限制取了 {limits} 个值，成本变化处按比例二分；成本相同的限制之间没有其他方案。",
+        "{limits} limits on P90 TTFT were tried, and parted further wherever the cost changed; "
+        "between limits of equal cost there is no cheaper plan.",
+        "共试了 {limits} 个 P90 TTFT 限制，并在成本变化处继续细分；"
+        "成本相同的限制之间没有更便宜的方案。",
     ),
 }
 

@@ -15,7 +15,7 @@ PLANNED = ("optimal", "feasible")
 """States in which a point has a plan."""
 TRIED_AGAIN = ("solver_failed", "error")
 """States that a resumed sweep does not take over but tries again."""
-BASELINES = ("single_site", "cross_site", "pdd")
+BASELINES = ("single_site", "cross_site", "pdd", "aggregated")
 ROLES = ("prefill", "relay", "decode")
 
 
@@ -45,7 +45,7 @@ class Outcome:
         Every pool as ``site role chip engines x chips``.
     gap : float or None
         Proven distance from the optimum.
-    single_site_*, cross_site_*, pdd_* : float or None
+    single_site_*, cross_site_*, pdd_*, aggregated_* : float or None
         The best fleet of each kind for the same point: cost per million output tokens at the
         demand and at goodput, P90 TTFT [s], BCR.
     """
@@ -97,6 +97,10 @@ class Outcome:
     pdd_usd_per_million_output_tokens_at_goodput: float | None = None
     pdd_ttft_p90_s: float | None = None
     pdd_bcr: float | None = None
+    aggregated_usd_per_million_output_tokens: float | None = None
+    aggregated_usd_per_million_output_tokens_at_goodput: float | None = None
+    aggregated_ttft_p90_s: float | None = None
+    aggregated_bcr: float | None = None
 
     @property
     def planned(self) -> bool:

@@ -52,8 +52,8 @@ class Runner:
 
     Attributes
     ----------
-    done, reused : int
-        Points with an outcome, and how many of them the journal knew.
+    done, reused, errors : int
+        Points with an outcome, how many of them the journal knew, and how many ended in an error.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Runner:
         self._known: dict[str, Outcome] = dict(journal.known) if journal else {}
         self._started = time.monotonic()
         self._total = self._fresh = self._without = 0
-        self.done = self.reused = 0
+        self.done = self.reused = self.errors = 0
 
     def run(self, points: Sequence[Point]) -> tuple[Outcome, ...]:
         """Return the outcomes of points, in their order; equal points are planned once.
@@ -103,6 +103,7 @@ class Runner:
     def _count(self, outcome: Outcome) -> None:
         self.done += 1
         self._without += not outcome.planned
+        self.errors += outcome.status == "error"
 
     def _tell(self) -> None:
         if self._progress is not None:

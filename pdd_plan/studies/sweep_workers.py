@@ -8,6 +8,7 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -133,7 +134,7 @@ class LocalWorkers:
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         # Libraries of linear algebra get one thread each, by the environment that workers start
         # with; more would only take cores from the other workers.
-        with parallel_config("loky", inner_max_num_threads=1, initializer=_ignore_interrupts):
+        with parallel_config("loky", inner_max_num_threads=1), _interrupts_held():
             # One task a message: a plan takes far longer than its way to a worker and back, and
             # small messages keep all processes busy to the end.
             run = Parallel(self.jobs, return_as="generator_unordered", batch_size=1)
@@ -179,9 +180,20 @@ class DaskWorkers:
         self._client.close()
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that was asked; it ends its workers itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back while workers start; they inherit that, and so leave it to this process.
+
+    It comes through here as soon as they have started, and ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cores() -> int:
