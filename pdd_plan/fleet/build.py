@@ -13,6 +13,7 @@ from pdd_plan.catalog import ChipProfile, ModelProfile, load_model, model_from_n
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.chips import resolve_chips
 from pdd_plan.fleet.engines import EngineCatalog, RejectedOption, require_options
+from pdd_plan.fleet.kv_cache import kv_cache_bytes
 from pdd_plan.fleet.problem import (
     LaneOption,
     Limit,
@@ -106,8 +107,8 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         thresholds=thresholds,
         relay_from=first,
         slot_waits=SLOT_WAITS if slot_wait is None else (slot_wait,),
-        kv_bytes=atoms.input_tokens * per_token + fixed,
-        transfer_bytes=atoms.missing_tokens * per_token + fixed,
+        kv_bytes=kv_cache_bytes(scenario, model, atoms.input_tokens),
+        transfer_bytes=kv_cache_bytes(scenario, model, atoms.missing_tokens),
         kv_bytes_per_token=per_token,
         pools=pools,
         lanes=_lanes(scenario),
@@ -129,6 +130,7 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         },
         load_steps=scenario.optimizer.load_steps,
         routing_by=scenario.routing.by,
+        routing_between=scenario.routing.between,
         allowed_thresholds=_allowed(scenario, thresholds),
     )
     return BuiltProblem(
@@ -164,7 +166,8 @@ def _thresholds(
     routing = scenario.routing
     given = _given_thresholds(scenario)
     if given:
-        order = sorted({_never(scenario), *given}, reverse=routing.by != "hit_rate")
+        always = {0.0} if routing.between == "prefill" else set()
+        order = sorted({_never(scenario), *given, *always}, reverse=routing.by != "hit_rate")
         return np.array(order, dtype=np.float64)
     return threshold_candidates(
         workload.atoms,

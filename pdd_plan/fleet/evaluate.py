@@ -70,6 +70,8 @@ class Evaluation:
         ``one_shot`` or ``catch_up``.
     handoff : HandoffChoices or None
         Ways of handing over side by side, at the peak; None where nothing is relayed.
+    ttft_home, ttft_remote : Law or None
+        By prefill site, where requests are routed between prefill sites.
     """
 
     ttft: Law
@@ -88,6 +90,8 @@ class Evaluation:
     check: CheckResult
     handoff_mode: str
     handoff: HandoffChoices | None
+    ttft_home: Law | None = None
+    ttft_remote: Law | None = None
 
 
 @dataclass

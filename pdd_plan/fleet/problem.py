@@ -236,6 +236,7 @@ class Problem:
     site_watts: Mapping[str, float] = field(default_factory=dict)
     load_steps: int = 10
     routing_by: str = "hit_rate"
+    routing_between: str = "decode"
     allowed_thresholds: tuple[int, ...] | None = None
 
     @cached_property

@@ -103,7 +103,13 @@ def _ttft_texts(plan: Plan, labels: Labels, percentile: float | None) -> list[Te
         if percentile is None or name != f"p{round(100 * percentile)}"
     ]
     name = f"p{round(100 * percentile)}" if percentile is not None else "mean"
-    for key, block in (("direct", times.ttft_direct_s), ("relay", times.ttft_relay_s)):
+    routes = (
+        ("direct", times.ttft_direct_s),
+        ("relay", times.ttft_relay_s),
+        ("home", times.ttft_home_s),
+        ("remote", times.ttft_remote_s),
+    )
+    for key, block in routes:
         value = getattr(block, name, None) if block is not None else None
         if value is not None:
             texts.append(Text(f"{labels.word(key)} {digits.seconds(value)}"))
@@ -186,7 +192,7 @@ def certificate_facts(plan: Plan, labels: Labels) -> Facts:
         grids.append(Text(labels.say("time_limit", time=limit)))
     facts = [
         Fact(labels.word("status"), tuple(top)),
-        Fact(labels.word("objective"), (Text(labels.name(clean(proof.objective))),)),
+        Fact(labels.word("objective"), tuple(_objective_texts(plan, labels))),
         Fact(labels.word("solver"), tuple(grids)),
     ]
     if proof.model:
@@ -200,6 +206,26 @@ def certificate_facts(plan: Plan, labels: Labels) -> Facts:
             check.append(Text(labels.say(key), "good" if met else "bad"))
         facts.append(Fact(labels.word("check"), tuple(check)))
     return Facts(tuple(facts))
+
+
+def _objective_texts(plan: Plan, labels: Labels) -> list[Text]:
+    """What is maximized, the value reached and the bound, where it is not cost."""
+    proof = plan.certificate
+    assert proof is not None
+    texts = [Text(labels.name(clean(proof.objective)))]
+    known = proof.objective_value is not None and proof.objective_bound is not None
+    if proof.objective in ("goodput", "bcr") and known and plan.status != "infeasible":
+        assert proof.objective_value is not None
+        assert proof.objective_bound is not None
+        hours = 3600.0 if proof.objective == "bcr" else 1.0
+        said = labels.say(
+            f"bound_{proof.objective}",
+            value=digits.significant(proof.objective_value * hours, 4),
+            bound=digits.significant(proof.objective_bound * hours, 4),
+            currency=clean(plan.currency),
+        )
+        texts.append(Text(said))
+    return texts
 
 
 def footer_facts(plan: Plan, labels: Labels) -> Facts:

@@ -19,6 +19,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "single_site": ("single site", "单站点"),
     "cross_site": ("cross site", "跨站点（无中继）"),
     "pdd": ("PDD", "PDD"),
+    "by_size": ("prefill by size", "按长度分流预填充"),
+    "homogeneous": ("same engines, all at home", "同数引擎，全在本地"),
+    "all_remote": ("all prefill remote", "全部远程预填充"),
     "aggregated": ("aggregated", "混合引擎"),
     "this_plan": ("this plan", "本方案"),
     "prefill": ("prefill", "预填充"),
@@ -143,6 +146,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "e2e": ("End to end", "端到端"),
     "ttft_direct": ("TTFT direct", "TTFT 直达"),
     "ttft_relay": ("TTFT relay", "TTFT 中继"),
+    "ttft_home": ("TTFT home", "TTFT 本地"),
+    "ttft_remote": ("TTFT remote", "TTFT 远程"),
+    "home": ("home", "本地"),
+    "remote": ("remote", "远程"),
     "direct": ("direct", "直达"),
     "all": ("all", "全部"),
     # comparison
@@ -211,6 +218,21 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "the rest.",
         "所有请求都经中继，中继产生 {tokens} 的词元，其余由{sites}产生。",
     ),
+    "route_size": (
+        "{condition} are prefilled at {home} ({here}); the rest at {remote} ({away}), whose KV "
+        "cache puts {gbps} Gbps on the line.",
+        "{condition}在{home}预填充（{here}）；其余在{remote}预填充（{away}），其 KV 缓存占用线路 "
+        "{gbps} Gbps。",
+    ),
+    "route_all_remote": (
+        "every request is prefilled at {remote}, whose KV cache puts {gbps} Gbps on the line.",
+        "所有请求都在{remote}预填充，其 KV 缓存占用线路 {gbps} Gbps。",
+    ),
+    "size_tokens": (
+        "prompts of up to {value} uncached tokens",
+        "未命中词元不超过 {value} 的请求",
+    ),
+    "size_bytes": ("prompts of up to {value} to send", "传输量不超过 {value} 的请求"),
     "lane_route": (
         "from {a} to {b} ({share} of the demand) the threshold is {value}.",
         "从{a}到{b}（占需求 {share}）的阈值为 {value}。",
@@ -276,6 +298,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "scv": ("burstiness (SCV) {value}", "突发性（SCV）{value}"),
     "bound": ("{amount} {currency}/h", "{amount} {currency}/小时"),
+    "bound_goodput": (
+        "{value} req/s, at most {bound} possible",
+        "{value} 请求/秒，上界 {bound}",
+    ),
+    "bound_bcr": (
+        "{value} requests per {currency}, at most {bound} possible",
+        "每 {currency} {value} 个请求，上界 {bound}",
+    ),
     "work": (
         "{cuts} cuts, {evaluations} evaluations, {time}",
         "{cuts} 个割平面，{evaluations} 次评估，{time}",

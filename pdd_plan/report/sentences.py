@@ -85,6 +85,8 @@ def _route(plan: Plan, labels: Labels) -> list[Sentence]:
     if routing is None:
         return []
     lead = labels.word("route")
+    if routing.between == "prefill" and routing.remote_request_fraction:
+        return [Sentence(lead, _by_size(plan, labels))]
     sites = _decode_sites(plan)
     tokens = digits.percent(routing.relay_token_fraction)
     if routing.relay_request_fraction == 0:
@@ -113,6 +115,39 @@ def _route(plan: Plan, labels: Labels) -> list[Sentence]:
             )
             texts.append(Sentence(lead, own))
     return texts
+
+
+def _by_size(plan: Plan, labels: Labels) -> str:
+    """Say which prompts are prefilled where."""
+    assert plan.routing is not None
+    assert plan.routing.remote_request_fraction is not None
+    away = plan.routing.remote_request_fraction
+    home, remote = (
+        ", ".join(
+            dict.fromkeys(
+                clean(lane.from_site)
+                for lane in plan.lanes
+                if (lane.from_site == lane.to_site) == local
+            )
+        )
+        for local in (True, False)
+    )
+    gbps = digits.significant(sum(link.traffic_gbps or 0.0 for link in plan.links), 3)
+    if not home or plan.routing.threshold is None:
+        return labels.say("route_all_remote", remote=remote, gbps=gbps)
+    tokens = plan.routing.by == "uncached_tokens"
+    return labels.say(
+        "route_size",
+        condition=labels.say(
+            "size_tokens" if tokens else "size_bytes",
+            value=threshold_text(plan, plan.routing.threshold),
+        ),
+        home=home,
+        here=digits.percent(1 - away),
+        remote=remote,
+        away=digits.percent(away),
+        gbps=gbps,
+    )
 
 
 def _decode_sites(plan: Plan) -> str:

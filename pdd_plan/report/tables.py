@@ -175,6 +175,8 @@ def latency_table(plan: Plan, labels: Labels) -> Table:
         ("ttft", times.ttft_s),
         ("ttft_direct", times.ttft_direct_s),
         ("ttft_relay", times.ttft_relay_s),
+        ("ttft_home", times.ttft_home_s),
+        ("ttft_remote", times.ttft_remote_s),
         ("tpot", times.tpot_s),
         ("handoff_gap", times.handoff_gap_s),
         ("e2e", times.e2e_s),

@@ -28,6 +28,7 @@ from pdd_plan.fleet.plan import (
     RejectedShape,
     Routing,
     ScenarioId,
+    Sensitivity,
     SloResult,
     TtftDistribution,
     WorkloadFacts,
@@ -59,6 +60,7 @@ def assemble_plan(
     baselines: tuple[Scored, ...],
     options: PlanOptions,
     infeasibility: Infeasibility | None,
+    sensitivity: tuple[Sensitivity, ...] | None = None,
 ) -> Plan:
     """Put the plan together.
 
@@ -70,6 +72,8 @@ def assemble_plan(
         The best of simpler kinds.
     infeasibility : Infeasibility or None
         Why there is no answer.
+    sensitivity : tuple of Sensitivity, optional
+        What changes would do; one engine fewer in each pool by default.
 
     Returns
     -------
@@ -96,11 +100,11 @@ def assemble_plan(
         goodput=goodput_of(problem, main.goodput),
         baselines=(
             *(_baseline(problem, one, reference) for one in baselines),
-            aggregated_baseline(problem, reference[1]),
+            *_aggregated(problem, reference[1]),
         ),
         bcr=_bcr(problem, main, reference[1]),
         certificate=_certificate(problem, main, options),
-        sensitivity=one_fewer(problem, model, candidate) if candidate else (),
+        sensitivity=_sensitivity(problem, model, candidate, sensitivity),
         binding=binding_of(problem, candidate, evaluation) if candidate and evaluation else (),
         warnings=warnings_of(scenario, built, main),
         assumptions=assumptions_of(scenario, built),
@@ -120,6 +124,24 @@ def assemble_plan(
         handoff=_handoff(problem, candidate, evaluation),
         ttft_distribution=_curves(evaluation),
     )
+
+
+def _aggregated(problem: Problem, reference: float | None) -> tuple[Baseline, ...]:
+    """Aggregated engines, but where two prefill sites are the question."""
+    if problem.routing_between == "prefill":
+        return ()
+    return (aggregated_baseline(problem, reference),)
+
+
+def _sensitivity(
+    problem: Problem,
+    model: PathModel,
+    candidate: Candidate | None,
+    given: tuple[Sensitivity, ...] | None,
+) -> tuple[Sensitivity, ...]:
+    if given is not None or candidate is None:
+        return given or ()
+    return one_fewer(problem, model, candidate)
 
 
 def architecture_of(problem: Problem, candidate: Candidate) -> Architecture:
@@ -192,6 +214,8 @@ def _latency(evaluation: Evaluation | None) -> Latency | None:
         tpot_s=tpot,
         handoff_gap_s=percentiles(evaluation.handoff_gap),
         e2e_s=percentiles(evaluation.e2e),
+        ttft_home_s=percentiles(evaluation.ttft_home),
+        ttft_remote_s=percentiles(evaluation.ttft_remote),
     )
 
 

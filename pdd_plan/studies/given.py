@@ -18,7 +18,7 @@ BYTES_PER_GBIT = 1e9 / 8
 
 
 def candidate_of_plan(
-    scenario: Scenario, built: BuiltProblem, plan: Plan
+    scenario: Scenario, built: BuiltProblem, plan: Plan, *, by_size: bool = False
 ) -> tuple[Problem, Candidate]:
     """Find the pools, links and threshold of a plan among what a scenario offers.
 
@@ -30,6 +30,8 @@ def candidate_of_plan(
         Its problem.
     plan : Plan
         Saved plan.
+    by_size : bool
+        The caller knows how to score `routing.between: prefill`.
 
     Returns
     -------
@@ -46,6 +48,14 @@ def candidate_of_plan(
     if plan.routing is None or not plan.pools:
         raise InputError(
             Issue("the plan holds no fleet: it is infeasible", help="give a plan with pools")
+        )
+    if scenario.routing.between == "prefill" and not by_size:
+        raise InputError(
+            scenario.source.issue(
+                "routing.between",
+                "routing.between = prefill can be planned and evaluated, but not simulated",
+                "use optimize or evaluate",
+            )
         )
     issues: list[Issue] = []
     problem, index = _with_threshold(scenario, built, plan)

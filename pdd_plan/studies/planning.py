@@ -21,6 +21,7 @@ from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
 from pdd_plan.studies.infeasible import explain_infeasible, require_possible
 from pdd_plan.studies.objectives import ObjectiveProof, plan_objective
+from pdd_plan.studies.size_routing import evaluate_plan_by_size, plan_by_size
 
 NOT_IN_TIME = "none was found in the time limit"
 """Why a baseline that was not ruled out is missing."""
@@ -100,6 +101,8 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
         If the solver fails, or finds nothing in time.
     """
     options = options or PlanOptions()
+    if scenario.routing.between == "prefill":
+        return plan_by_size(scenario, options)
     if scenario.objective != "cost_per_token":
         return plan_objective(scenario, options)
     built = build_problem(scenario)
@@ -145,6 +148,8 @@ def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = 
         If the plan has pools or links that the scenario does not offer, or cannot carry the load.
     """
     options = options or PlanOptions()
+    if scenario.routing.between == "prefill":
+        return evaluate_plan_by_size(scenario, plan, options)
     built = build_problem(scenario)
     _require_rate(scenario, built.problem)
     problem, candidate = candidate_of_plan(scenario, built, plan)
