@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queue_simulators import multi_server_waits, stepwise_batching
+from queue_simulators import multi_server_waits, poisson_gaps, stepwise_batching
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.queueing import (
@@ -153,7 +153,6 @@ def check_against_simulation(
     steps, waits = [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        gaps = rng.exponential(1.0 / arrivals, count)
         if law == "geometric":
             tokens = rng.geometric(1.0 / mean_tokens, count)
         elif law == "fixed":
@@ -162,6 +161,8 @@ def check_against_simulation(
             wide = np.sqrt(np.log(3.0))
             tokens = np.maximum(rng.lognormal(np.log(mean_tokens) - wide**2 / 2, wide, count), 1.0)
             tokens = tokens.round().astype(int)
+        # the load of the run is exactly the one asked for
+        gaps = poisson_gaps(arrivals * mean_tokens / tokens.mean(), count, seed)
         mean_step, waiting = stepwise_batching(gaps, tokens, step, engines)
         steps.append(mean_step)
         waits.append(waiting)

@@ -125,8 +125,8 @@ def compiled_simulation() -> Callable[..., np.ndarray]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", list(AGENTS))
-@pytest.mark.parametrize("servers", [2, 5, 12, 24, 64])
-@pytest.mark.parametrize("load", [0.5, 0.65, 0.75, 0.85, 0.93])
+@pytest.mark.parametrize("servers", [2, 5, 12, 64])
+@pytest.mark.parametrize("load", [0.5, 0.7, 0.85, 0.93])
 def test_agent_traffic_at_length(name: str, servers: int, load: float) -> None:
     law = AGENTS[name]
     service, share = law
