@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 
@@ -344,3 +345,36 @@ def test_a_narrow_line_keeps_more_prompts_at_home():
     values = fleet.problem.thresholds
     assert values[narrow.candidate.threshold_index] > values[wide.candidate.threshold_index]
     assert narrow.rate_per_s < wide.rate_per_s
+
+
+def test_latency_under_load_agrees_with_simulation(published):
+    """P50 and P90 TTFT at 80 % of the goodput, against two simulated queues and an idle line.
+
+    The line is used to a tenth, so what its sharing adds, 1 / (1 - use), is put in as a factor.
+    """
+    plan = best_by_size(published, GOODPUT).plan
+    assert plan is not None
+    rate, index = 0.8 * plan.rate_per_s, plan.candidate.threshold_index
+    candidate = candidate_at(published, index, 0.0, plan.candidate.engines, 0, rate)
+    seen = evaluate_by_size(published, candidate, plan.choice)
+    problem, rng, count = published.problem, np.random.default_rng(5), 150_000
+    kind = rng.choice(len(problem.atoms), size=count, p=problem.atoms.weight)
+    arrival = np.cumsum(rng.exponential(1.0 / rate, size=count))
+    away = published.sent(index)[kind]
+    use = seen.lane_utilization[published.remote_lane]
+    ttft = np.empty(count)
+    for mask, pool, per_byte in (
+        (away, plan.choice.remote, 1.0 / usable_bytes_per_s(published.line, 0) / (1.0 - use)),
+        (~away, plan.choice.home, 1.0 / problem.networks["home"].bytes_per_s),
+    ):
+        service = problem.pools[pool].service_s[kind[mask]]
+        free = [0.0] * plan.candidate.engines[pool]
+        waits = np.empty(service.size)
+        for i, (at, time_s) in enumerate(zip(arrival[mask].tolist(), service.tolist(), strict=True)):
+            start = max(heapq.heappop(free), at)
+            waits[i] = start - at
+            heapq.heappush(free, start + time_s)
+        ttft[mask] = waits + service + problem.transfer_bytes[kind[mask]] * per_byte
+    kept = ttft[count // 10 :]
+    assert seen.ttft.quantile(0.5) == pytest.approx(np.quantile(kept, 0.5), rel=0.06)
+    assert seen.ttft.quantile(0.9) == pytest.approx(np.quantile(kept, 0.9), rel=0.06)
