@@ -30,7 +30,7 @@ UNLIMITED = 2**62
 
 def first_from_prefill(serving: ServingOptions) -> bool:
     """Tell whether the prefill pass itself emits the first token."""
-    return serving.first_token_from == "prefill"  # noqa: S105 - a token of text
+    return serving.first_token_from == "prefill"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -200,11 +200,14 @@ def all_replications(
     """
     done: dict[int, float] = {}
     lock = threading.Lock()
+    stopped = threading.Event()
 
     def reporter(index: int) -> Progress:
         state = {"finished": 0, "last": 0.0}
 
         def report(share: float) -> None:
+            if stopped.is_set():
+                raise CancelledError
             if share < state["last"]:
                 state["finished"] += 1
             state["last"] = share
@@ -219,4 +222,10 @@ def all_replications(
     if jobs == 1 or count == 1:
         return [replicate(i, reporter(i)) for i in range(count)]
     with ThreadPoolExecutor(max_workers=min(jobs, count)) as pool:
-        return list(pool.map(lambda i: replicate(i, reporter(i)), range(count)))
+        waiting = [pool.submit(replicate, i, reporter(i)) for i in range(count)]
+        try:
+            return [one.result() for one in waiting]
+        except BaseException:  # an interrupt as well: the others stop at their next report
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -22,7 +22,7 @@ KINDS = (
     ProblemOptions(chips=2, rate_per_s=(8.0, 40.0)),
     ProblemOptions(rate_per_s=(20.0, 60.0), load=(0.6, 0.9)),
 )
-OPTIONS = SimulationOptions(requests=120_000, replications=4)
+OPTIONS = SimulationOptions(requests=100_000, replications=3)
 HANDOFFS = ("one_shot", "catch_up")
 
 

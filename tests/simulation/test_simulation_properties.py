@@ -166,6 +166,22 @@ def test_progress_reaches_one_and_never_falls():
     assert len(seen) >= 20
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interrupt_stops_all_runs_soon(jobs):
+    problem, candidate = random_problem(1)
+    calls = []
+
+    def interrupt(share):
+        calls.append(share)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    options = replace(SHORT, replications=8, jobs=jobs)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(problem, candidate, options, progress=interrupt)
+    assert len(calls) < 40  # of 160
+
+
 def test_routes_take_the_shares_of_the_candidate():
     problem, candidate = random_problem(2, KINDS["many sites"][0])
     plant = build_plant(problem, candidate, SHORT)
