@@ -37,6 +37,9 @@ SLICE_SHARE = 1.0 / 40.0
 WIDE = 1.05
 """A span of rates is split at its geometric middle while its ends are further apart than this."""
 
+SEARCH_SHARE = 0.3
+"""Most of the time limit that one search at a rate may take, where several are to come."""
+
 BUDGET_SLACK = 1.0 + 1e-9
 """Budgets are kept to this factor, for sums in floating point."""
 
@@ -259,28 +262,30 @@ def largest_rate(rates: Rates) -> RateResult:
 
     Notes
     -----
-    Bisection. A fleet that is found raises the lower end to the largest rate that it carries; a
-    rate at which none exists lowers the upper end. A search that ends without either, for lack of
-    time, is looked on as a "no", but proves nothing: the bound stays.
+    Bisection, from the least rate that is looked at. A fleet that is found raises the lower end to
+    the largest rate that it carries; a rate at which none exists lowers the upper end. A search
+    that ends without either, for lack of time, is looked on as a "no", but proves nothing: the
+    bound stays.
     """
     bound = rates.upper_bound()
+    least = LOWEST * bound
     low, high, best = 0.0, bound, None
-    while high > 0.0 and high - low > PRECISION * high and high > LOWEST * bound:
-        if rates.left_s(FLEET_SHARE) <= 0.0:
-            break
-        rate = 0.5 * (low + high)
-        answer = rates.ask(rate, first=True, limit_s=rates.left_s(FLEET_SHARE))
+    rate = least
+    while rates.left_s(FLEET_SHARE) > 0.0 and high >= least and high - low > PRECISION * high:
+        limit_s = min(rates.left_s(FLEET_SHARE), SEARCH_SHARE * rates.options.time_limit_s)
+        answer = rates.ask(rate, first=True, limit_s=limit_s)
         if answer.candidate is not None:
             best = answer.candidate
             low = max(rate, rates.reach_of(best))
             rates.tell(f"a fleet for {low:.4g} req/s")
+        elif answer.impossible and rate <= least:
+            return rates.result(None, 0.0, 0.0, 0.0, math.inf)
         else:
             high = rate
-            if answer.impossible:
-                bound = rate
+            bound = rate if answer.impossible else bound
+        rate = 0.5 * (low + high)
     if best is None:
-        proven = 0.0 if bound <= high and high <= LOWEST * rates.upper_bound() else bound
-        return rates.result(None, 0.0, 0.0, proven, math.inf)
+        return rates.result(None, 0.0, 0.0, bound, math.inf)
     best = scaled(best, low)
     known = best.usd_per_hour(rates.problem)
     rates.tell(f"the cheapest fleet for {low:.4g} req/s")

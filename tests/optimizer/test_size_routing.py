@@ -63,12 +63,13 @@ def test_published_naive_throughput(published):
     """
     everything = np.ones(len(published.problem.atoms), dtype=bool)
     prefill = 4 / at_mean(published, everything, remote=True)
-    assert 8 * 800 / 1024 == pytest.approx(6.25)
+    decode = 8 * 800 / 1024
+    assert decode == pytest.approx(6.25)
     assert prefill == pytest.approx(2.45, rel=0.015)
 
 
 def test_published_throughput_by_size(published):
-    """t = 19.4K, 4/3/5 engines: 1.61, 1.64 and 3.91 req/s by stage, 3.24 together (49.6 % remote)."""
+    """t = 19.4K, 4/3/5 engines: 1.61, 1.64 and 3.91 req/s by stage; 3.24 with 49.6 % remote."""
     atoms = published.problem.atoms
     long = atoms.uncached_tokens > 19_400
     share = float(atoms.weight[long].sum())
@@ -175,9 +176,10 @@ def by_hand(problem: Problem, goal: SizeGoal) -> tuple[float, float]:
                 range(home.max_engines + 1),
                 range(1, decode.max_engines + 1),
             ):
-                if h * home.chips_per_engine + d * decode.chips_per_engine > problem.stock[
-                    home.site, home.chip
-                ]:
+                if (
+                    h * home.chips_per_engine + d * decode.chips_per_engine
+                    > problem.stock[home.site, home.chip]
+                ):
                     continue
                 rates = [d / (token_s * float(atoms.weight @ atoms.output_tokens))]
                 rates += [r / work_r, usable_bytes_per_s(line, level) / size] if away else []
@@ -195,10 +197,10 @@ def by_hand(problem: Problem, goal: SizeGoal) -> tuple[float, float]:
 
 
 GOALS = {
-    "goodput": lambda p: GOODPUT,
-    "goodput-in-budget": lambda p: SizeGoal("goodput", 0.0, 25.0),
+    "goodput": lambda _: GOODPUT,
+    "goodput-in-budget": lambda _: SizeGoal("goodput", 0.0, 25.0),
     "cost": lambda p: SizeGoal("cost_per_token", p.arrival_rate_per_s),
-    "bcr": lambda p: SizeGoal("bcr"),
+    "bcr": lambda _: SizeGoal("bcr"),
     "bcr-from-a-rate": lambda p: SizeGoal("bcr", p.arrival_rate_per_s),
 }
 
@@ -272,7 +274,7 @@ def largest_by_hand(problem: Problem) -> float:
     """Largest rate of any fleet of the stock within limits, by bisection of each."""
     fleet = SizeFleet(problem)
     (choice,) = fleet.choices()
-    remote, home, decode = choice.of(problem)
+    remote, home, _ = choice.of(problem)
     best = 0.0
     chips = problem.stock[home.site, home.chip] // home.chips_per_engine
     for t, level in itertools.product(range(problem.thresholds.size), fleet.levels):
@@ -370,7 +372,9 @@ def test_latency_under_load_agrees_with_simulation(published):
         service = problem.pools[pool].service_s[kind[mask]]
         free = [0.0] * plan.candidate.engines[pool]
         waits = np.empty(service.size)
-        for i, (at, time_s) in enumerate(zip(arrival[mask].tolist(), service.tolist(), strict=True)):
+        for i, (at, time_s) in enumerate(
+            zip(arrival[mask].tolist(), service.tolist(), strict=True)
+        ):
             start = max(heapq.heappop(free), at)
             waits[i] = start - at
             heapq.heappush(free, start + time_s)
