@@ -372,9 +372,8 @@ def test_latency_under_load_agrees_with_simulation(published):
         service = problem.pools[pool].service_s[kind[mask]]
         free = [0.0] * plan.candidate.engines[pool]
         waits = np.empty(service.size)
-        for i, (at, time_s) in enumerate(
-            zip(arrival[mask].tolist(), service.tolist(), strict=True)
-        ):
+        pairs = zip(arrival[mask].tolist(), service.tolist(), strict=True)
+        for i, (at, time_s) in enumerate(pairs):
             start = max(heapq.heappop(free), at)
             waits[i] = start - at
             heapq.heappush(free, start + time_s)
