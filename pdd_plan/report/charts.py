@@ -116,9 +116,16 @@ def _cost_bars(
         for role in ROLES
     ]
     parts.append(tuple(cost.links_usd_per_hour for _, _, cost in fleets))
+    parts.append(
+        tuple(
+            _sum(p.usd_per_hour for p in fleet.pools if p.role == "aggregated")
+            for _, fleet, _ in fleets
+        )
+    )
+    keys = (*ROLES, "lines", "aggregated")
     series = [
         Series(labels.word(key), lengths, heights, tone, names)
-        for tone, (key, lengths) in enumerate(zip((*ROLES, "lines"), parts, strict=True))
+        for tone, (key, lengths) in enumerate(zip(keys, parts, strict=True))
         if any(lengths)
     ]
     if not series:

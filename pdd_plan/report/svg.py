@@ -226,7 +226,7 @@ def _bars(chart: Chart) -> tuple[float, list[str]]:
     names = chart.series[0].names
     sums = [sum(item.x[row] for item in chart.series) for row in range(len(names))]
     tops = [*sums, *(rule.value for rule in chart.rules)]
-    end = max(_width_of(significant(value, 6)) for value in sums) + 8
+    end = max(_width_of(significant(value, 4)) for value in sums) + 8
     left = min(300.0, 16 + max(_width_of(name) for name in names))
     bottom = TOP + 10 + BAR_STEP * len(names)
     high = max(tops) or 1.0
@@ -249,7 +249,7 @@ def _bars(chart: Chart) -> tuple[float, list[str]]:
                     f'class="tone{item.tone}"><title>{escape(said)}</title></rect>'
                 )
             x += width
-        parts.append(_text(x + 6, y + 16, significant(sums[row], 6), "start", "tick"))
+        parts.append(_text(x + 6, y + 16, significant(sums[row], 4), "start", "tick"))
     parts += _rules(chart, frame._replace(top=frame.top + 2))
     parts.append(_text((left + frame.right) / 2, bottom + 36, chart.x_label, "middle", "label"))
     return bottom + 46, parts
