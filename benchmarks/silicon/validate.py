@@ -22,6 +22,7 @@ PARAMETERS = (
     "link",
     "kernel_s",
     "collective_s",
+    "request_step_s",
     "decode_factor.vllm",
     "decode_factor.sglang",
     "host_s.trtllm",
@@ -41,6 +42,7 @@ START = {
     "link": 0.5,
     "kernel_s": 4e-6,
     "collective_s": 4e-6,
+    "request_step_s": 2e-5,
     "decode_factor.vllm": 1.1,
     "decode_factor.sglang": 1.1,
     "host_s.trtllm": 0.05,
@@ -138,17 +140,19 @@ class Sample:
         """Return a mask of the rows in some groups."""
         return np.array([group in groups for group in self.groups])
 
-    def fit(self, rows: FloatArray, start: Efficiencies | None = None, **options: float) -> Fitted:
+    def fit(self, rows: FloatArray) -> Fitted:
         """Fit the shared parameters to the rows of a mask."""
-        index = np.flatnonzero(rows)
+        return self.fit_index(np.flatnonzero(rows))
+
+    def fit_index(self, index: FloatArray) -> Fitted:
+        """Fit the shared parameters to rows by index, repeats allowed."""
         arrays = self.arrays.take(index)
         return fit_efficiencies(
             arrays.predict_logs,
             arrays.measured,
-            start if start is not None else starting_values(),
+            starting_values(),
             PARAMETERS,
             self.weights[index, None] * MEASURE_WEIGHTS,
-            **options,
         )
 
     def errors(self, rows: FloatArray, efficiencies: Efficiencies) -> FloatArray:

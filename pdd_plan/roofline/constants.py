@@ -66,14 +66,14 @@ class EngineConstants:
     ----------
     chips, tensor_parallel, data_parallel : number
         Shape of the engine.
-    moe : number
-        1 for mixture-of-experts models, else 0.
     experts, experts_per_token : number
         Routed experts per layer and per token; 0 for dense models.
     linear_quantized_s, linear_bf16_s : number
         Chip-seconds per token at peak of dense products, by compute type [s].
     expert_quantized_s, expert_bf16_s : number
         The same for routed experts [s].
+    moe : number
+        1 for mixture-of-experts models, else 0.
     shared_read_s : number
         Time to read the non-expert weights of one chip at full bandwidth [s].
     expert_read_s : number
@@ -99,13 +99,13 @@ class EngineConstants:
     chips: Number
     tensor_parallel: Number
     data_parallel: Number
-    moe: Number
     experts: Number
     experts_per_token: Number
     linear_quantized_s: Number
     linear_bf16_s: Number
     expert_quantized_s: Number
     expert_bf16_s: Number
+    moe: Number
     shared_read_s: Number
     expert_read_s: Number
     bytes_read_s: Number
@@ -173,13 +173,13 @@ def engine_constants(
         chips=float(shape.chips),
         tensor_parallel=float(shape.tensor_parallel),
         data_parallel=float(shape.data_parallel),
-        moe=float(counts.is_moe),
         experts=float(counts.experts),
         experts_per_token=float(counts.experts_per_token),
         linear_quantized_s=seconds["linear_quantized"],
         linear_bf16_s=seconds["linear_bf16"],
         expert_quantized_s=seconds["expert_quantized"],
         expert_bf16_s=seconds["expert_bf16"],
+        moe=float(counts.is_moe),
         shared_read_s=shared / chip.memory_bytes_per_s,
         expert_read_s=held.get("experts", 0.0) / chip.memory_bytes_per_s,
         bytes_read_s=1.0 / (cache_split(counts, shape.tensor_parallel) * chip.memory_bytes_per_s),

@@ -28,7 +28,7 @@ class Efficiencies:
     compute : float
         Share of the data-sheet peak that dense fp8 and fp4 matrix products reach.
     compute_moe : float
-        Factor on `compute` for mixture-of-experts models.
+        Factor on `compute` for the prefill of mixture-of-experts models.
     compute_bf16 : float
         Factor on `compute` for matrix products in bf16.
     memory : float

@@ -39,14 +39,12 @@ def linear_s_per_token(engine: EngineConstants, efficiencies: Efficiencies) -> N
     """Return chip-seconds per token of all weight products at the efficiencies given."""
     quantized = engine.linear_quantized_s + engine.expert_quantized_s
     bf16 = engine.linear_bf16_s + engine.expert_bf16_s
-    share = efficiencies.compute * efficiencies.compute_moe**engine.moe
-    return (quantized + bf16 / efficiencies.compute_bf16) / share
+    return (quantized + bf16 / efficiencies.compute_bf16) / efficiencies.compute
 
 
 def attention_s_per_flop(engine: EngineConstants, efficiencies: Efficiencies) -> Number:
     """Return chip-seconds per attention flop at the efficiencies given."""
-    share = efficiencies.compute * efficiencies.compute_moe**engine.moe
-    return engine.bf16_flop_s / share
+    return engine.bf16_flop_s / efficiencies.compute
 
 
 def network_s(engine: EngineConstants, tokens: Number, efficiencies: Efficiencies) -> Number:
@@ -74,6 +72,9 @@ def decode_step(
     tokens_per_request: Number = 1.0,
 ) -> PassParts:
     """Return the time of one decode step and its parts.
+
+    Reading, computing and, beyond a scale-up domain, dispatch and combine overlap in part
+    (a p-norm); all-reduces and launches do not.
 
     Parameters
     ----------
@@ -113,16 +114,31 @@ def decode_step(
             + attention_flop * attention_s_per_flop(engine, efficiencies)
         )
     )
-    network = tokens * (
-        engine.small_reduce * engine.scaleup_s_per_token / efficiencies.link
-        + engine.nic_s_per_token / efficiencies.nic
-    )
+    reduces = tokens * engine.small_reduce * engine.scaleup_s_per_token / efficiencies.link
+    nic = tokens * engine.nic_s_per_token / efficiencies.nic
+    network = reduces + nic
     launches = launch_s(engine, efficiencies)
     power = efficiencies.roofline_exponent
-    overlapped = (memory**power + compute**power) ** (1.0 / power)
-    per_request = efficiencies.request_step_s * requests
-    total = framework_factor * (overlapped + launches + network) + per_request
+    overlapped = (memory**power + compute**power + nic**power) ** (1.0 / power)
+    per_request = efficiencies.request_step_s * requests / engine.data_parallel
+    total = framework_factor * (overlapped + launches + reduces) + per_request
     return PassParts(memory, compute, network, launches + per_request, total)
+
+
+def _prefill_chip_s(
+    engine: EngineConstants,
+    uncached_tokens: Number,
+    attention_flop: Number,
+    efficiencies: Efficiencies,
+) -> Number:
+    """Return the chip-seconds that a prefill computes.
+
+    Mixture-of-experts models reach only `compute_moe` of the efficiency of dense ones in prefill:
+    a prompt gives each expert few tokens, which come permuted and in ragged batches.
+    """
+    chip_s = uncached_tokens * linear_s_per_token(engine, efficiencies)
+    chip_s = chip_s + attention_flop * attention_s_per_flop(engine, efficiencies)
+    return chip_s / efficiencies.compute_moe**engine.moe
 
 
 def prefill_work_s(
@@ -132,10 +148,7 @@ def prefill_work_s(
     efficiencies: Efficiencies,
 ) -> Number:
     """Return how long one prefill keeps the whole engine busy among others (S_work) [s]."""
-    compute = (
-        uncached_tokens * linear_s_per_token(engine, efficiencies)
-        + attention_flop * attention_s_per_flop(engine, efficiencies)
-    ) / engine.chips
+    compute = _prefill_chip_s(engine, uncached_tokens, attention_flop, efficiencies) / engine.chips
     return compute + network_s(engine, uncached_tokens, efficiencies)
 
 
@@ -147,6 +160,8 @@ def prefill_alone(
     efficiencies: Efficiencies,
 ) -> PassParts:
     """Return the time of one prefill on one attention rank while the others do the same.
+
+    Dispatch and combine between nodes hide behind the computing of another micro-batch.
 
     Parameters
     ----------
@@ -166,21 +181,17 @@ def prefill_alone(
     PassParts
         Seconds.
     """
-    compute = (
-        (
-            uncached_tokens * linear_s_per_token(engine, efficiencies)
-            + attention_flop * attention_s_per_flop(engine, efficiencies)
-        )
-        * engine.data_parallel
-        / engine.chips
-    )
+    chip_s = _prefill_chip_s(engine, uncached_tokens, attention_flop, efficiencies)
+    compute = chip_s * engine.data_parallel / engine.chips
     touched = touched_expert_share(uncached_tokens, engine.experts, engine.experts_per_token)
     memory = (
         engine.shared_read_s + engine.expert_read_s * touched + cached_bytes * engine.bytes_read_s
     ) / efficiencies.memory
-    network = network_s(engine, uncached_tokens * engine.data_parallel, efficiencies)
+    tokens = uncached_tokens * engine.data_parallel
+    network = network_s(engine, tokens, efficiencies)
+    nic = tokens * engine.nic_s_per_token / efficiencies.nic
     launches = launch_s(engine, efficiencies)
-    total = np.maximum(compute, memory) + network + launches
+    total = np.maximum(np.maximum(compute, memory), nic) + (network - nic) + launches
     return PassParts(memory, compute, network, launches, total)
 
 
