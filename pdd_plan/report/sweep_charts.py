@@ -36,7 +36,8 @@ def sweep_charts(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
     if not report.any_plan:
         return ()
     if report.is_front:
-        return (_front(report, labels),)
+        front = _front(report, labels)
+        return (front,) if front.series else ()
     if len(report.axes) == 1:
         made = [draw(report, labels) for draw in (_cost, _ttft, _goodput, _chips)]
         return tuple(chart for chart in made if chart is not None)
@@ -118,7 +119,7 @@ def _ttft(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
 
 
 def _goodput(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
-    series = _series(report, "goodput_requests_per_s", labels.word("plan_curve"), PLAN_TONE, "wide")
+    series = _series(report, "goodput_requests_per_s", labels.word("plan_curve"), 0)
     return _curves(report, labels, "sweep_goodput", labels.word("axis.goodput"), series)
 
 
@@ -129,7 +130,7 @@ def _chips(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
     return _curves(report, labels, "sweep_chips", labels.word("axis.chips"), series)
 
 
-def _front(report: SweepReport, labels: SweepLabels) -> Chart:
+def _front(report: SweepReport, labels: SweepLabels) -> CurveChart:
     """Draw the front of each point of the other axes; of many only the first few."""
     groups: dict[str, list[SweepRow]] = {}
     for row in report.rows:
@@ -142,14 +143,15 @@ def _front(report: SweepReport, labels: SweepLabels) -> Chart:
         if points:
             xs, ys = zip(*points, strict=True)
             series.append(Series(name, xs, ys, tone))
-    return Chart(
+    return CurveChart(
         key="sweep_front",
-        kind="points",
+        kind="curves",
         title=labels.word("chart.front"),
         description=labels.say("chart.sweep_front"),
         x_label=labels.word("axis.p90"),
         y_label=labels.word("axis.cost", currency=clean(report.currency)),
         series=tuple(series),
+        front=True,
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise, zip_longest
 
 from pdd_plan.report.blocks import Chart, Series
 from pdd_plan.report.digits import significant
@@ -33,6 +34,8 @@ LINES = {
     ("dashed",): "stroke-dasharray:7 5",
 }
 """Curves that others may cover, and those that let others show through, by their names."""
+SIDESTEP = 11.0
+"""Distance of the points of two series over the same name [px]."""
 WIDE_DOT = ' style="fill:var(--ink);fill-opacity:.22"'
 
 
@@ -55,10 +58,23 @@ class CurveChart(Chart):
         Names of the positions 0, 1, … on the x axis, where they are no numbers.
     marks : tuple of Mark
         What is pointed out.
+    front : bool
+        Each curve is a front: a staircase, over a logarithmic x axis.
     """
 
     x_names: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
+    front: bool = False
+
+
+class LogFrame(Frame):
+    """A frame with a logarithmic x axis."""
+
+    def at_x(self, value: float) -> float:
+        """Return the pixel of an x value."""
+        low, high = self.x
+        share = math.log(value / low) / math.log(high / low)
+        return self.left + share * (self.right - self.left)
 
 
 @dataclass(frozen=True)
@@ -89,16 +105,19 @@ def curves(chart: Chart) -> tuple[float, list[str]]:
     frame = _curve_frame(chart, 16.0 * max(levels.values(), default=0))
     named = {item.tone: item for item in chart.series}
     parts = _curve_legend(tuple(named.values())) if len(named) > 1 else []
-    parts += _axes(chart, frame) if not chart.x_names else _named_axes(chart, frame)
+    plain = not chart.x_names and not chart.front
+    parts += _axes(chart, frame) if plain else _own_axes(chart, frame)
     for item in chart.series:
         style = f' style="{LINES[item.names]}"' if item.names in LINES else ""
         if len(item.x) > 1 and not chart.x_names:
-            points = " ".join(
-                f"{frame.at_x(x):.1f},{frame.at_y(y):.1f}"
-                for x, y in zip(item.x, item.y, strict=True)
-            )
+            places = list(zip(item.x, item.y, strict=True))
+            if chart.front:  # between two plans one gets what the left one gives
+                corners = [(x, y) for (_, y), (x, _) in pairwise(places)]
+                places = [p for pair in zip_longest(places, corners) for p in pair if p]
+            points = " ".join(f"{frame.at_x(x):.1f},{frame.at_y(y):.1f}" for x, y in places)
             parts.append(f'<polyline points="{points}" class="curve tone{item.tone}"{style}/>')
-        parts += _dots(item, frame, chart.x_names)
+        beside = SIDESTEP * (item.tone - 1) if chart.x_names and item.names != ("wide",) else 0.0
+        parts += _dots(item, frame, chart.x_names, beside)
     for mark in chart.marks:
         x, y = frame.at_x(mark.x), frame.at_y(mark.y)
         top = frame.top - 8 - 16 * levels[mark]
@@ -112,15 +131,15 @@ def curves(chart: Chart) -> tuple[float, list[str]]:
     return frame.bottom + 50, parts
 
 
-def _dots(item: Series, frame: Frame, names: Sequence[str]) -> list[str]:
+def _dots(item: Series, frame: Frame, names: Sequence[str], beside: float) -> list[str]:
     wide = item.names == ("wide",)
-    radius, style = (5.5, WIDE_DOT) if wide else (2.6, "")
+    radius, style = (5.5, WIDE_DOT) if wide else (4.0 if names else 2.6, "")
     parts = []
     for x, y in zip(item.x, item.y, strict=True):
         where = names[round(x)] if names else significant(x, 6)
         said = f"{item.label} {where}: {significant(y, 5)}"
         parts.append(
-            f'<circle cx="{frame.at_x(x):.1f}" cy="{frame.at_y(y):.1f}" r="{radius}" '
+            f'<circle cx="{frame.at_x(x) + beside:.1f}" cy="{frame.at_y(y):.1f}" r="{radius}" '
             f'class="tone{item.tone}"{style}><title>{escape(said)}</title></circle>'
         )
     return parts
@@ -168,19 +187,35 @@ def _curve_frame(chart: CurveChart, above: float) -> Frame:
         x = (-0.5, len(chart.x_names) - 0.5)
     widest = max(_width_of(significant(value, 6)) for value in ticks(*y))
     top = TOP + 18 + above
-    return Frame(30 + widest, top, WIDTH - 14, top + PLOT_HEIGHT, x, y)
+    kind = Frame
+    if chart.front:
+        kind, x = LogFrame, (min(xs) / 1.15, max(xs) * 1.15)
+    return kind(30 + widest, top, WIDTH - 14, top + PLOT_HEIGHT, x, y)
 
 
-def _named_axes(chart: CurveChart, frame: Frame) -> list[str]:
+def _own_axes(chart: CurveChart, frame: Frame) -> list[str]:
+    """Draw axes with names below, or with the ticks of a logarithm."""
     parts = [_line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
     for value in ticks(*frame.y):
         y = frame.at_y(value)
         parts.append(_line(frame.left, y, frame.right, y, "grid"))
         parts.append(_text(frame.left - 6, y + 4, significant(value, 6), "end", "tick"))
-    step = (frame.right - frame.left) / len(chart.x_names)
+    room = (frame.right - frame.left) / max(len(chart.x_names), 1) - 6
     for index, name in enumerate(chart.x_names):
-        parts.append(_fitted(frame.at_x(index), frame.bottom + 18, name, step - 6))
+        parts.append(_fitted(frame.at_x(index), frame.bottom + 18, name, room))
+    for value in _log_ticks(*frame.x) if chart.front else ():
+        x = frame.at_x(value)
+        parts.append(_line(x, frame.bottom, x, frame.bottom + 4, "axis"))
+        parts.append(_text(x, frame.bottom + 18, significant(value, 6), "middle", "tick"))
     return parts + _axis_names(chart, frame.left, frame.top, frame.bottom)
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten in a range; over many decades only the powers."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    digits = (1, 2, 5) if last - first <= 4 else (1,)
+    found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+    return [value for value in found if low <= value <= high]
 
 
 def _axis_names(chart: Chart, left: float, top: float, bottom: float) -> list[str]:

@@ -58,12 +58,18 @@ def point_name(report: SweepReport, row: SweepRow) -> str:
 
 def short_names(report: SweepReport) -> dict[str, str]:
     """Return for each varied path as few of its last keys as tell it from the others."""
-    paths = [clean(item.path) for axis in report.axes for item in axis.varied]
-    for length in range(1, max(path.count(".") for path in paths) + 2):
-        short = [".".join(path.split(".")[-length:]) for path in paths]
-        if len(set(short)) == len(set(paths)):
-            break
-    return dict(zip((i.path for a in report.axes for i in a.varied), short, strict=True))
+    paths = [item.path for axis in report.axes for item in axis.varied]
+    tails = {
+        path: [".".join(path.split(".")[-n:]) for n in range(1, path.count(".") + 2)]
+        for path in paths
+    }
+    return {
+        path: clean(next((t for t in tails[path] if _only(t, path, paths)), path)) for path in paths
+    }
+
+
+def _only(tail: str, path: str, paths: Sequence[str]) -> bool:
+    return not any(f".{other}".endswith(f".{tail}") for other in paths if other != path)
 
 
 def all_points(report: SweepReport, labels: SweepLabels) -> Table:
