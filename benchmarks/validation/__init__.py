@@ -1,0 +1,1 @@
+"""What the model predicts beside what simulation, replayed traces and publications show."""
