@@ -293,6 +293,17 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_ends_in_the_same_files(run, plann
     assert (folder / "rates.csv").read_text() == whole
 
 
+def test_a_dask_cluster_through_the_same_command(run, planner):
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    planner(failing)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        result = run(*SWEEP, "-f", "csv", "--dask", cluster.scheduler_address)
+    assert result.exit_code == 0
+    assert result.stdout == run(*SWEEP, "-f", "csv").stdout
+
+
 def test_ctrl_c_without_output_keeps_nothing(run, planner):
     planner(Interrupted(4))
     result = run(*SWEEP)
@@ -303,6 +314,7 @@ def test_ctrl_c_without_output_keeps_nothing(run, planner):
 def test_a_point_is_planned_as_optimize_plans_it(run, folder):
     data = agent_fleet(gbps="40 Gbps")
     data["workload"]["max_atoms"] = 40
+    data["engines"] = [{"chip": "h200", "chips": 8}, {"chip": "h20", "chips": 8}]
     (folder / "fleet.yaml").write_text(yaml.safe_dump(data))
     rate = "workload.rate=4 req/s"
     plan = json.loads(run("optimize", "fleet.yaml", "--set", rate, "-f", "json").stdout)

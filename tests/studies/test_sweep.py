@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+import yaml
 
 import pdd_plan
 from pdd_plan.errors import InputError
@@ -15,6 +16,7 @@ from pdd_plan.studies.sweep_journal import Journal
 from pdd_plan.studies.sweep_outcome import COLUMNS
 from pdd_plan.studies.sweep_run import Progress, Runner
 from pdd_plan.studies.sweep_workers import DaskWorkers, LocalWorkers
+from tests.studies.scenarios import agent_fleet
 from tests.studies.sweep_planner import (
     PRICE,
     SCENARIO,
@@ -270,3 +272,30 @@ def test_two_processes_lose_less_than_a_fifth():
     swept(vary, slow, LocalWorkers(2))
     elapsed_s = time.perf_counter() - started
     assert 100 * 0.5 / (2 * elapsed_s) >= 0.8
+
+
+@pytest.mark.long
+def test_real_plans_are_the_same_in_series_in_processes_and_on_dask(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    data = agent_fleet()
+    data["workload"]["max_atoms"] = 40
+    data["engines"] = [{"chip": "h200", "chips": 8}, {"chip": "h20", "chips": 8}]
+    file = tmp_path / "fleet.yaml"
+    file.write_text(yaml.safe_dump(data))
+    axes = parse_axes(["workload.rate=4 req/s,8 req/s", "slo.ttft_p90=0.1 s,1.5 s,6 s"])
+
+    def by(workers, journal=None):
+        return sweep(file, axes, options_of, Runner(workers, journal))
+
+    serial = by(LocalWorkers(1))
+    assert [row.outcome.planned for row in serial.rows] == [False, True, True] * 2
+    assert by(LocalWorkers(2)) == serial
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        workers = DaskWorkers(cluster.scheduler_address)
+        with Journal(tmp_path / "j", False) as journal:
+            assert by(workers, journal) == serial
+        workers.close()
+    with Journal(tmp_path / "j", True) as journal:  # begun on the cluster, gone on with here
+        assert by(LocalWorkers(1), journal) == serial
