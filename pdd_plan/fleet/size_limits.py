@@ -30,12 +30,14 @@ class SizeLimits:
         Engine shapes.
     slot_wait : float
         Share of requests that may wait for a decode slot.
+    models : dict
+        Path models by threshold and path, made as they are needed; may be shared and emptied.
     """
 
     fleet: SizeFleet
     choice: EngineChoice
     slot_wait: float
-    _models: dict[tuple[int, bool], PathModel | None] = field(default_factory=dict, repr=False)
+    models: dict[tuple[int, bool], PathModel | None] = field(default_factory=dict, repr=False)
 
     def rates(self, threshold_index: int) -> StageRates:
         """Return the largest rates of each stage that keep every limit on its path.
@@ -70,10 +72,27 @@ class SizeLimits:
     def model(self, threshold_index: int, *, remote: bool) -> PathModel | None:
         """Return the path model of one path; None where no request goes this way."""
         key = (threshold_index, remote)
-        if key not in self._models:
+        if key not in self.models:
             part = self.fleet.part(threshold_index, self.choice, remote=remote)
-            self._models[key] = None if part is None else PathModel(part)
-        return self._models[key]
+            self.models[key] = None if part is None else PathModel(part)
+        return self.models[key]
+
+    def could(self, threshold_index: int, rate_per_s: float) -> bool:
+        """Whether prefill of the whole stock keeps the limits at a rate; decode is not asked."""
+        share = self.fleet.remote_share(threshold_index)
+        for remote, part in ((True, share), (False, 1.0 - share)):
+            model = self.model(threshold_index, remote=remote)
+            if model is None:
+                continue
+            pool, flow = model.problem.pools[0], rate_per_s * part
+            level = self.fleet.levels[-1] if remote else 0
+            if pool.max_engines == 0 or model.peak_state(0, level, flow) is None:
+                return False
+            keys = [(0, level, flow)]
+            loads = model.prefill_capacities(0, [pool.max_engines], keys, 0, self.slot_wait)
+            if float(loads[0, 0]) < flow:
+                return False
+        return True
 
     def _remote(self, model: PathModel, level: int, stable: FloatArray) -> FloatArray:
         """Largest flows over the line by engines [requests/s], shape (counts,)."""
@@ -99,7 +118,8 @@ class SizeLimits:
         self, model: PathModel, level: int, counts: list[int], flows: FloatArray
     ) -> list[int]:
         """Number of flows, from the smallest on, that each count of engines serves."""
-        alive = [f for f in flows.tolist() if model.peak_state(0, level, f) is not None]
+        states = model.lanes.peak_states(0, level, flows.tolist())
+        alive = [f for f, state in zip(flows.tolist(), states, strict=True) if state is not None]
         if not alive:
             return [0] * len(counts)
         keys = [(0, level, flow) for flow in alive]

@@ -64,8 +64,8 @@ class SizePlan:
         Rate of the goal, or the largest one that the fleet carries [requests/s].
     choice : EngineChoice
         Engine shapes.
-    limited_by : str
-        Stage that gives first.
+    limited_by : {"remote", "home", "decode"}
+        Stage that gives first: remote prefill or the line, home prefill, or decode.
     """
 
     candidate: Candidate
@@ -129,7 +129,13 @@ def best_by_size(
         for ideal, index in order:
             if best is not None and ideal <= _value(best, goal):
                 break
+            models = limits[0].models
+            models.clear()
             for one in limits:
+                one.models = models
+                beaten = goal.objective == "goodput" and best is not None
+                if beaten and best and not one.could(index, best.rate_per_s):
+                    continue
                 options = _Options(fleet, choice, one.rates(index), one.slot_wait)
                 best = _better(best, [options.best(goal)], goal)
                 fleets += options.size
@@ -192,8 +198,8 @@ def _better(
 
 def _reach(rates: StageRates, level: int, counts: tuple[int, int, int]) -> tuple[float, str]:
     stages = {
-        "remote prefill or the line": float(rates.remote[level, counts[0]]),
-        "home prefill": float(rates.home[counts[1]]),
+        "remote": float(rates.remote[level, counts[0]]),
+        "home": float(rates.home[counts[1]]),
         "decode": float(rates.decode[level, counts[2]]),
     }
     name = min(stages, key=lambda key: stages[key])
