@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,3 +181,9 @@ def test_stock_that_is_too_small_has_no_answer():
 def test_wrong_numbers_are_refused(rates, kinds, options, message):
     with pytest.raises(InputError, match=message):
         assign_classes(rates, kinds, **options)
+
+
+def test_the_example_of_the_guide_runs():
+    page = Path(__file__).resolve().parents[2] / "docs" / "size-routing.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    exec(compile(code, str(page), "exec"), {})  # noqa: S102 - our own document
