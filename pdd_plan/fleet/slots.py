@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdd_plan.fleet.problem import FloatArray, Limit, PoolOption, Problem
-from pdd_plan.queueing import batching_capacity, erlang_c
+from pdd_plan.queueing import batching_capacity, largest_slot_load
 
 E2E_SHARE = 0.8
 """Share of an end-to-end limit that prefill and tokens may take on idle engines."""
@@ -149,10 +149,5 @@ class SlotPool:
 
     def relay_capacities_erlang(self, engines: NDArray[np.int64], slot_wait: float) -> FloatArray:
         """Relay work by number of engines, shape (engines,); see `relay_capacity_erlang`."""
-        slots = np.maximum(engines * self.working_batch, 1).astype(np.float64)
-        low, high = np.zeros(slots.size), slots.copy()
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            fits = erlang_c(slots, middle) <= slot_wait
-            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return np.where(engines * self.working_batch > 0, low, 0.0)
+        slots = (engines * self.working_batch).tolist()
+        return np.array([largest_slot_load(count, slot_wait) for count in slots])

@@ -254,27 +254,61 @@ def hand_over(
     leave a whole token less; the last round is the gap.
     """
     fixed_s, per_token_s = extend
-    outputs = problem.atoms.output_tokens[:, None]
+    outputs = np.broadcast_to(problem.atoms.output_tokens[:, None], values_s.shape)
     rdma = rdma_s(problem, lane.source, problem.kv_bytes)[:, None]
     head_start_s = np.maximum(values_s - rdma, 0.0)
     spoken_s = np.minimum(head_start_s, outputs * relay_step_s)
     tokens = np.floor(spoken_s / relay_step_s + 1e-9)
     going = (tokens >= 1.0) & (tokens < outputs)  # main decode takes over in mid-answer
-    extend_s = np.where(going, fixed_s + per_token_s * tokens, 0.0)
-    round_s = np.where(going, lane.rtt_s / 2 + extend_s, 0.0)
+    made, residency = tokens.copy(), spoken_s.copy()
+    work, gap = np.zeros(values_s.shape), np.zeros(values_s.shape)
+    backlog = tokens[going]
+    extend_s = fixed_s + per_token_s * backlog
     if mode == "one_shot":
-        return tokens, spoken_s, extend_s, round_s
-    backlog = np.where(going, tokens, 0.0)
-    made, residency, work = tokens, spoken_s, np.where(backlog > 1.0, extend_s, 0.0)
-    for _ in range(CATCH_UP_ROUNDS):
-        following = np.minimum(round_s / relay_step_s, outputs - made)
-        going = (backlog > 1.0) & (following <= backlog - 1.0)
-        if not going.any():
-            break
-        made = np.where(going, made + following, made)
-        residency = np.where(going, residency + round_s, residency)
-        backlog = np.where(going & (made < outputs), following, np.where(going, 0.0, backlog))
-        extend_s = np.where(backlog > 1.0, fixed_s + per_token_s * backlog, 0.0)
-        work = np.where(going, work + extend_s, work)
-        round_s = np.where(going, lane.rtt_s / 2 + extend_s, round_s)
-    return made, residency, work, np.where(backlog > 1.0, round_s, 0.0)
+        work[going], gap[going] = extend_s, lane.rtt_s / 2 + extend_s
+        return made, residency, work, gap
+    rounds = _Rounds(backlog, backlog.copy(), spoken_s[going], np.zeros(backlog.size))
+    rounds.catch_up(outputs[going], relay_step_s, lane.rtt_s / 2, extend)
+    made[going], residency[going] = rounds.made, rounds.residency_s
+    work[going] = rounds.work_s
+    seam_s = lane.rtt_s / 2 + fixed_s + per_token_s * rounds.backlog
+    gap[going] = np.where(rounds.backlog > 1.0, seam_s, 0.0)
+    return made, residency, work, gap
+
+
+@dataclass
+class _Rounds:
+    """Requests that main decode is catching up with: tokens left, made, and times so far."""
+
+    backlog: FloatArray
+    made: FloatArray
+    residency_s: FloatArray
+    work_s: FloatArray
+
+    def catch_up(
+        self,
+        outputs: FloatArray,
+        relay_step_s: float,
+        half_rtt_s: float,
+        extend: tuple[float, float],
+    ) -> None:
+        """Go on in rounds while each leaves a whole token less than the one before."""
+        fixed_s, per_token_s = extend
+        extend_s = np.where(self.backlog > 1.0, fixed_s + per_token_s * self.backlog, 0.0)
+        self.work_s += extend_s
+        live = np.arange(self.backlog.size)
+        round_s = half_rtt_s + fixed_s + per_token_s * self.backlog
+        for _ in range(CATCH_UP_ROUNDS):
+            following = np.minimum(round_s / relay_step_s, outputs[live] - self.made[live])
+            backlog = self.backlog[live]
+            on = (backlog > 1.0) & (following <= backlog - 1.0)
+            if not on.any():
+                return
+            live, following, round_s = live[on], following[on], round_s[on]
+            self.made[live] += following
+            self.residency_s[live] += round_s
+            backlog = np.where(self.made[live] < outputs[live], following, 0.0)
+            self.backlog[live] = backlog
+            extend_s = np.where(backlog > 1.0, fixed_s + per_token_s * backlog, 0.0)
+            self.work_s[live] += extend_s
+            round_s = half_rtt_s + extend_s
