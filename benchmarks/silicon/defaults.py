@@ -30,6 +30,7 @@ ORDER = [
     "speculative_host_s",
 ]
 NOTES = {
+    "dedicated_prefill": "fitted to the disaggregated runs of the sample",
     "compute_bf16": "set: bf16 products reach a larger share of their lower peak",
     "nic": "set: DeepEP's published 43 to 46 of 50 GB/s between nodes",
     "roofline_exponent": "set before the fit",

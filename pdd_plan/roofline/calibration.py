@@ -165,8 +165,8 @@ def _left_out(arrays: RunArrays, fit: Callable[[RunArrays], Fitted]) -> FloatArr
     count = len(arrays.concurrency)
     errors = np.full((count, 2), np.nan)
     for point in range(count):
-        others = np.delete(np.arange(count), point)
+        others = np.flatnonzero(np.arange(count) != point)
         fitted = fit(arrays.take(others))
-        one = arrays.take(np.array([point]))
+        one = arrays.take(np.array([point], dtype=np.intp))
         errors[point] = (one.predict_logs(fitted.efficiencies) - one.measured)[0]
     return errors

@@ -16,7 +16,7 @@ from pdd_plan.catalog.chips import ChipProfile
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.roofline.engine_shape import EngineShape
 from pdd_plan.roofline.memory import ACTIVATION_BYTES, cache_split, weight_bytes_per_chip
-from pdd_plan.roofline.operators import FloatArray, OperatorCounts
+from pdd_plan.roofline.operators import FloatArray, IndexArray, OperatorCounts
 
 DISPATCH_BYTES = 1.0  # expert dispatch quantizes to fp8 (DeepEP, DeepSeek-V3 report section 3.2)
 Number = float | FloatArray
@@ -126,7 +126,7 @@ class EngineConstants:
             }
         )
 
-    def take(self, rows: FloatArray) -> EngineConstants:
+    def take(self, rows: IndexArray) -> EngineConstants:
         """Return the constants of some rows of a stack."""
         return EngineConstants(
             **{item.name: getattr(self, item.name)[rows] for item in fields(EngineConstants)}
@@ -197,35 +197,39 @@ def _collectives(
 ) -> tuple[float, float, float]:
     """Return (scale-up s/token, NIC s/token, collective rounds) at line rate.
 
-    Inside a scale-up domain: two all-reduces a layer of the hidden vector, ring volume
-    2 (n-1)/n, over the tokens of one attention rank. Across domains: the attention all-reduce
-    stays inside, experts are reached by dispatch (fp8) and combine (bf16) of each token to the
-    distinct nodes its experts lie on.
+    Tensor parallelism in a scale-up domain: two all-reduces a layer of the hidden vector, ring
+    volume 2 (n-1)/n, over the tokens of one attention rank. With attention data parallelism:
+    one all-reduce inside the rank, then dispatch (fp8) and combine (bf16) of each token to the
+    distinct chips its experts lie on. Across domains the same, to distinct domains by NIC and
+    inside them by scale-up.
     """
     n = shape.chips
     if n == 1:
         return 0.0, 0.0, 0.0
     hidden = counts.hidden_size
     near = min(n, chip.scaleup_domain_chips)
-    if n <= near:
+    tp = shape.tensor_parallel
+    if n <= near and (shape.data_parallel == 1 or not counts.is_moe):
         volume = 2.0 * counts.layers * hidden * ACTIVATION_BYTES * 2.0 * (n - 1) / n
         scaleup = volume / shape.data_parallel / chip.scaleup_bytes_per_s
         return scaleup, 0.0, 2.0 * counts.layers * math.log2(n)
-    if not chip.nic_bytes_per_s:
+    if n > near and not chip.nic_bytes_per_s:
         raise InputError(
             Issue(f"chip {chip.name} names no NIC bandwidth, needed beyond {near} chips")
         )
-    tp = shape.tensor_parallel
-    reduce_bytes = counts.layers * hidden * ACTIVATION_BYTES * 2.0 * (tp - 1) / tp
+    reduced = counts.layers * hidden * ACTIVATION_BYTES * 2.0 * (tp - 1) / tp
     moved = counts.moe_layers * hidden * (DISPATCH_BYTES + ACTIVATION_BYTES)
-    domains = n / near
-    remote = domains * (1.0 - (1.0 - 1.0 / domains) ** counts.experts_per_token)
-    remote *= (domains - 1.0) / domains
-    local = min(float(near), float(counts.experts_per_token))
-    scaleup_bytes = reduce_bytes / shape.data_parallel + moved * local / n
+    local = moved * _distinct_others(near, counts.experts_per_token) / n
+    remote = moved * _distinct_others(n / near, counts.experts_per_token) / n
     rounds = counts.layers * math.log2(tp) + 2.0 * counts.moe_layers * math.log2(n)
     return (
-        scaleup_bytes / chip.scaleup_bytes_per_s,
-        moved * remote / n / chip.nic_bytes_per_s,
+        (reduced / shape.data_parallel + local) / chip.scaleup_bytes_per_s,
+        remote / (chip.nic_bytes_per_s or math.inf),
         rounds,
     )
+
+
+def _distinct_others(places: float, experts_per_token: int) -> float:
+    """Return how many places other than its own a token's experts lie in, on average."""
+    distinct = places * (1.0 - (1.0 - 1.0 / places) ** experts_per_token)
+    return distinct * (places - 1.0) / places

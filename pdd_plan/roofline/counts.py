@@ -118,7 +118,13 @@ def _spans(model: ModelProfile, kv_format: str) -> tuple[SpanTerm, ...]:
         for span in group.attention.spans:
             term = _span_term(group.attention, span, kv_format)
             joined[term] = joined.get(term, 0.0) + group.count
-    return tuple(replace(term, layers=layers) for term, layers in joined.items())
+    terms = [replace(term, layers=layers) for term, layers in joined.items()]
+    if model.explicit and "kv_bytes_per_token" in model.explicit:
+        given = model.explicit["kv_bytes_per_token"]
+        summed = sum(term.layers * term.entry_bytes / term.ratio for term in terms)
+        scale = given / summed if summed else 1.0
+        terms = [replace(term, entry_bytes=term.entry_bytes * scale) for term in terms]
+    return tuple(terms)
 
 
 def _span_term(attention: Attention, span: Span, kv_format: str) -> SpanTerm:
@@ -135,15 +141,20 @@ def _span_term(attention: Attention, span: Span, kv_format: str) -> SpanTerm:
 
 
 def _query_heads(model: ModelProfile) -> int:
-    """Return the query heads that tensor parallelism must divide, the fewest of any layer."""
+    """Return the query heads that tensor parallelism must divide, the fewest of any layer.
+
+    0 where they are not known (a model given as plain numbers).
+    """
     heads = [_heads(group.attention) for group in model.groups]
-    return min((count for count in heads if count), default=1)
+    return min((count for count in heads if count), default=0)
 
 
 def _heads(attention: Attention) -> int:
     given = int(getattr(attention, "heads", 0))
     if given or not attention.spans:
         return given or attention.kv_heads
+    if attention.kind == "numbers":
+        return 0
     span = attention.spans[0]
     if attention.latent:
         rope = ROPE_ELEMENTS if attention.kind == "mla" else 0.0
@@ -157,7 +168,7 @@ def _expand_flop(attention: Attention, span: Span) -> float:
 
     2 rank H (d_nope + d_v), with H (d_nope + rope + d_v) known from the flop of a pair.
     """
-    if not attention.latent or span.prefill_flop >= span.decode_flop:
+    if attention.kind != "mla" or span.prefill_flop >= span.decode_flop:
         return 0.0
     rank = span.elements - ROPE_ELEMENTS
     return rank * (span.prefill_flop - 2.0 * _heads(attention) * ROPE_ELEMENTS)

@@ -29,6 +29,9 @@ class Efficiencies:
         Share of the data-sheet peak that dense fp8 and fp4 matrix products reach.
     compute_moe : float
         Factor on `compute` for the prefill of mixture-of-experts models.
+    dedicated_prefill : float
+        Factor on `compute_moe` for engines that do nothing but prefill: whole batches of prompts
+        give each expert more tokens than chunks between decode steps do.
     compute_bf16 : float
         Factor on `compute` for matrix products in bf16.
     memory : float
@@ -65,6 +68,7 @@ class Efficiencies:
 
     compute: float
     compute_moe: float
+    dedicated_prefill: float
     compute_bf16: float
     memory: float
     link: float
@@ -96,11 +100,12 @@ class Efficiencies:
                         help="give the share of the data-sheet value that is reached, such as 0.6",
                     )
                 )
-        for name in ("compute_moe", "compute_bf16", "roofline_exponent"):
+        for name in ("compute_moe", "dedicated_prefill", "compute_bf16", "roofline_exponent"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 issues.append(Issue(f"efficiency {name} = {value:g} is not positive", path=name))
-        if self.compute * max(1.0, self.compute_bf16) * max(1.0, self.compute_moe) > 1.0:
+        moe = self.compute_moe * max(1.0, self.dedicated_prefill)
+        if self.compute * max(1.0, self.compute_bf16) * max(1.0, moe) > 1.0:
             issues.append(
                 Issue(
                     f"efficiency compute = {self.compute:g} times its factors exceeds the peak",

@@ -79,7 +79,9 @@ class RooflineTimes:
         context = np.asarray(input_tokens, dtype=np.float64)
         flop = prefill_attention_flop(self.counts.spans, uncached, context)
         prefix = prefix_read_bytes(self.counts.spans, uncached, context)
-        return passes.prefill_alone(self.constants, uncached, flop, prefix, self.efficiencies)
+        return passes.prefill_alone(
+            self.constants, uncached, flop, prefix, self.efficiencies, dedicated=True
+        )
 
     def decode_parts(self, batch: ArrayLike, context_tokens: float) -> passes.PassParts:
         """Return the parts of `decode_step_s` [s]."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class OperatorCounts:
     embedding_bytes : float
         Input embedding table, held but read by rows only.
     heads : int
-        Attention heads (query).
+        Attention heads (query); 0 where not known.
     kv_heads : int
         Heads the cache can be split over; 1 for MLA.
     experts, experts_per_token : int

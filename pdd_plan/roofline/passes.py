@@ -158,6 +158,7 @@ def prefill_alone(
     attention_flop: Number,
     cached_bytes: Number,
     efficiencies: Efficiencies,
+    dedicated: bool = False,
 ) -> PassParts:
     """Return the time of one prefill on one attention rank while the others do the same.
 
@@ -175,6 +176,8 @@ def prefill_alone(
         Cache bytes of the prefix that attention reads [bytes].
     efficiencies : Efficiencies
         Shared parameters.
+    dedicated : bool
+        Whether the engine does nothing but prefill.
 
     Returns
     -------
@@ -182,6 +185,8 @@ def prefill_alone(
         Seconds.
     """
     chip_s = _prefill_chip_s(engine, uncached_tokens, attention_flop, efficiencies)
+    if dedicated:
+        chip_s = chip_s / efficiencies.dedicated_prefill**engine.moe
     compute = chip_s * engine.data_parallel / engine.chips
     touched = touched_expert_share(uncached_tokens, engine.experts, engine.experts_per_token)
     memory = (

@@ -23,6 +23,7 @@ from pdd_plan.roofline.engine_shape import EngineShape
 from pdd_plan.roofline.memory import engine_cache_bytes, request_cache_bytes
 from pdd_plan.roofline.operators import (
     FloatArray,
+    IndexArray,
     decode_attention_flop,
     decode_cache_bytes,
     prefill_attention_flop,
@@ -98,7 +99,7 @@ class RunArrays:
     wait_steps: FloatArray
     checked_tokens: FloatArray
     wave_share: FloatArray
-    framework: FloatArray
+    framework: IndexArray
     measured: FloatArray
 
     @classmethod
@@ -122,7 +123,7 @@ class RunArrays:
             measured=measured,
         )
 
-    def take(self, rows: FloatArray) -> RunArrays:
+    def take(self, rows: IndexArray) -> RunArrays:
         """Return some runs, by index."""
         load = {item.name: getattr(self.load, item.name)[rows] for item in fields(AggregatedLoad)}
         return RunArrays(

@@ -159,7 +159,7 @@ def _structural_rejection(
     chip: ChipProfile, counts: OperatorCounts, shape: EngineShape
 ) -> str | None:
     tensor = shape.tensor_parallel
-    if counts.heads % tensor:
+    if counts.heads and counts.heads % tensor:
         return f"tensor parallelism {tensor} does not divide {counts.heads} attention heads"
     if tensor > chip.scaleup_domain_chips:
         return (
@@ -168,7 +168,7 @@ def _structural_rejection(
         )
     if tensor > MAX_TENSOR_PARALLEL:
         return (
-            f"tensor parallelism {tensor} leaves {counts.heads // tensor} heads and "
+            f"tensor parallelism {tensor} leaves {max(counts.heads, tensor) // tensor} heads and "
             f"{counts.hidden_size // tensor} hidden columns a chip, too thin for an all-reduce "
             f"twice a layer (limit {MAX_TENSOR_PARALLEL})"
         )
