@@ -1,285 +1,399 @@
-"""The MILP of one node in PuLP: a binary for every state of a lane, costs of sites by steps.
+"""The MILP of one node in PuLP: unary counts of engines, a binary for every state of a lane.
 
-A plan is a state of every open lane; each site then takes its cheapest engines. The model holds
-costs of sites that are never too high, and is made anew when more has been learned about them.
-Variables are named by index and never read back by name.
+Variables are named by index and never read back by name. The model holds the planning rule
+exactly, but for the coupling of prefill pools to lane states, whose rows are added when a
+solution breaks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pulp
 
-from pdd_plan.fleet.problem import BoolArray, FloatArray
-from pdd_plan.optimizer.bounds import NodeBounds
-from pdd_plan.optimizer.learned import Learned
-from pdd_plan.optimizer.mixes import Front
-from pdd_plan.optimizer.node import Node
+from pdd_plan.fleet.problem import Candidate, FloatArray
 from pdd_plan.optimizer.solver import Outcome, SolverName, solve
-from pdd_plan.optimizer.states import IntArray
+from pdd_plan.optimizer.tables import LaneStates, NodeTables, PoolCapacity
 
-ROUNDS = 12
-"""Most rounds of linear relaxation and costing its paths."""
+FIRST_ROWS = 24
+"""Coupling rows a lane starts with; the others are added when a solution breaks them."""
 
-OPEN = 1e-3
-"""Share of a lane state in a linear relaxation from which its path is costed."""
+SLACK = 1e-7
+"""Relative slack of capacity rows, as in the check."""
 
-Terms = list[tuple[pulp.LpVariable, float]]
+
+@dataclass(frozen=True)
+class Solution:
+    """Values of a solved node: engines per pool option, chosen state per lane (or -1)."""
+
+    engines: tuple[int, ...]
+    states: tuple[int, ...]
 
 
 class NodeModel:
-    """The PuLP model of a node, and what it has learned.
+    """The PuLP model of a node.
 
     Parameters
     ----------
-    node : Node
-        The node; its states must not change any more.
-    bounds : NodeBounds
-        Bounds of the node.
-    usd_per_hour : float
-        Cost of a known plan: only cheaper ones count.
+    tables : NodeTables
+        Tables of the node.
     """
 
-    def __init__(self, node: Node, bounds: NodeBounds, usd_per_hour: float) -> None:
-        self.node = node
-        self.problem = node.problem
-        self.states = node.states
-        sent = bounds.by_source.with_group_steps() < usd_per_hour
-        taken = bounds.by_target.with_group_steps() < usd_per_hour
-        self.possible = dict(zip(self.problem.prefill_sites, sent, strict=True))
-        self.taken = dict(zip(self.problem.decode_sites, taken, strict=True))
-        self.decode_usd = dict(
-            zip(self.problem.decode_sites, bounds.by_target.group_usd, strict=True)
-        )
-        self.learned = Learned(node, self.possible)
-        self.closed = np.zeros(self.states.size, bool)
-        self.reduced = np.zeros(self.states.size)
-
-    # --- building ------------------------------------------------------------------------------
-
-    def _build(self, *, whole: bool) -> None:
+    def __init__(self, tables: NodeTables) -> None:
+        self.tables = tables
+        self.problem = tables.problem
+        self.rows_added = 0
+        sources = {self.problem.lanes[s.lane].source for s in tables.lanes}
+        self.one_site = len(sources) == 1
+        self._seen: set[tuple[str, int, int]] = set()
+        self._reduced: dict[int, list[float]] = {}
         self.model = pulp.LpProblem("node", pulp.LpMinimize)
-        self.closed |= np.array(
-            [np.isinf(self.learned.path_gain(s, with_relay=False)) for s in range(self.states.size)]
-        )
-        self.open = [
-            self._variable(f"x_{k}", 0.0 if self.closed[k] else 1.0, binary=whole)
-            for k in range(self.states.size)
-        ]
-        sites = dict.fromkeys((*self.problem.prefill_sites, *self.problem.decode_sites))
-        self.usd: dict[str, Terms] = {site: [] for site in sites}
-        self.excess = {}
-        for number, site in enumerate(sites):
-            self.excess[site] = self._variable(f"e_{number}", None)
-            self.usd[site].append((self.excess[site], 1.0))
-        self._flow()
-        self.relay: dict[str, pulp.LpVariable] = {}
-        self.steps: dict[str, list[pulp.LpVariable]] = {}
-        for number, site in enumerate(self.problem.prefill_sites):
-            self._prefill_site(number, site, whole=whole)
-        for number, site in enumerate(self.problem.decode_sites):
-            self._decode_site(number, site, whole=whole)
-        for row in self.learned.rows:
-            site = str(self.node.source[row.state])
-            terms = [(self.excess[site], 1.0), (self.open[row.state], -row.gain)]
-            if row.with_relay:
-                terms.append((self.relay[site], 1.0))
-            terms += [(z, -by) for z, by in zip(self.steps[site], np.diff(row.shift), strict=True)]
-            self._row(terms, float(row.shift[0]))
-        for one in self.learned.site_rows:
-            if np.isinf(one.usd_per_hour):
-                self.model += pulp.lpSum(self.open[k] for k in one.states) <= len(one.states) - 1
-                continue
-            terms = list(self.usd[one.site])
-            terms += [(self.open[state], -one.usd_per_hour) for state in one.states]
-            self._row(terms, one.usd_per_hour * (1.0 - len(one.states)))
-        lines = list(zip(self.open, self.states.usd_per_hour.tolist(), strict=True))
-        self.model += pulp.LpAffineExpression(
-            lines + [term for terms in self.usd.values() for term in terms]
-        )
-
-    def _variable(self, name: str, most: float | None, *, binary: bool = False) -> pulp.LpVariable:
-        kind = "Integer" if binary else "Continuous"
-        return self.model.add_variable(name, lowBound=0, upBound=most, cat=kind)
-
-    def _row(self, terms: Terms, least: float) -> None:
-        """Add a row: the sum of the terms is at least a number."""
-        self.model += pulp.LpAffineExpression([t for t in terms if t[1] != 0.0]) >= least
-
-    def _flow(self) -> None:
-        for at in self.states.by_lane.values():
-            self.model += pulp.lpSum(self.open[k] for k in at) <= 1
-        steps = zip(self.open, self.states.steps.tolist(), strict=True)
-        self.model += pulp.LpAffineExpression(list(steps)) == self.problem.load_steps
-
-    def _steps_of(self, name: str, at: IntArray, possible: BoolArray) -> list[pulp.LpVariable]:
-        """Variables that are 1 where a site carries 1, 2, ... steps or more."""
-        count = self.problem.load_steps
-        steps = [self._variable(f"{name}_{t}", 1.0) for t in range(1, count + 1)]
-        carried = [(self.open[k], -float(self.states.steps[k])) for k in at]
-        self.model += pulp.LpAffineExpression([(z, 1.0) for z in steps] + carried) == 0
-        for number in range(count + 1):
-            upper = steps[number - 1] if number else None
-            lower = steps[number] if number < count else None
-            self._order(upper, lower, equal=not possible[number])
-        for lane in np.unique(self.states.lane[at]):
-            here = self.states.by_lane[int(lane)]
-            for least in np.unique(self.states.steps[here]):
-                more = here[self.states.steps[here] >= least]
-                self._row([(steps[least - 1], 1.0), *((self.open[k], -1.0) for k in more)], 0.0)
-        return steps
-
-    def _order(
-        self, upper: pulp.LpVariable | None, lower: pulp.LpVariable | None, *, equal: bool
-    ) -> None:
-        """Steps come in order; those of an impossible number come and go together."""
-        if upper is None and lower is not None and equal:
-            lower.lowBound = 1.0
-        elif lower is None and upper is not None and equal:
-            upper.upBound = 0.0
-        elif upper is not None and lower is not None:
-            row = upper - lower
-            self.model += row == 0 if equal else row >= 0
-
-    # --- sites ---------------------------------------------------------------------------------
-
-    def _prefill_site(self, number: int, site: str, *, whole: bool) -> None:
-        at = np.flatnonzero(self.node.source == site)
-        self.steps[site] = steps = self._steps_of(f"p{number}", at, self.possible[site])
-        prefill = self.node.costs.prefill[site]
-        finite = np.where(np.isfinite(prefill), prefill, 0.0)
-        gains = zip(steps, np.diff(finite).tolist(), np.isfinite(prefill[1:]), strict=True)
-        for z, gain, possible in gains:
-            if possible:
-                self.usd[site].append((z, gain))
-            else:
-                z.upBound = 0.0
-        self.relay[site] = self._variable(f"r_{number}", None)
-        self.usd[site].append((self.relay[site], 1.0))
-        front, work = self.node.costs.relay[site], self.states.relay_erlang
-        self._slots("relay", site, self.relay[site], at, front, work, whole=whole)
-        for with_relay in (False, True):
-            excess = [self.learned.path_gain(int(k), with_relay=with_relay) for k in at]
-            cost = [(self.excess[site], 1.0)]
-            if with_relay:
-                cost.append((self.relay[site], 1.0))
-            self._by_lane(cost, at, np.where(np.isinf(excess), 0.0, excess))
-
-    def _decode_site(self, number: int, site: str, *, whole: bool) -> None:
-        at = np.flatnonzero(self.node.target == site)
-        steps = self._steps_of(f"d{number}", at, self.taken[site])
-        cost = self._variable(f"c_{number}", None)
-        self.usd[site].append((cost, 1.0))
-        front, work = self.node.costs.decode[site], self.states.decode_work_per_s
-        self._slots("decode", site, cost, at, front, work, whole=whole)
-        least = self.decode_usd[site]
-        finite = np.where(np.isfinite(least), least, least[np.isfinite(least)].max())
-        gains = zip(steps, np.diff(finite).tolist(), strict=True)
-        self._row([(cost, 1.0), *((z, -gain) for z, gain in gains)], 0.0)
-
-    def _slots(
-        self,
-        role: str,
-        site: str,
-        cost: pulp.LpVariable,
-        at: IntArray,
-        front: Front,
-        work: FloatArray,
-        *,
-        whole: bool,
-    ) -> None:
-        """Cost of relay or decode: hull of all mixes, each lane by itself, and what is learned."""
-        within = front.within(work[at], self.states.steps[at], self.problem.load_steps)
-        amount = [(self.open[k], float(w)) for k, w in zip(at, within, strict=True) if w > 0.0]
-        if not amount:
-            return
-        usd = front.cost(within)
-        for state in at[np.isinf(usd)]:
-            self.open[state].upBound = 0.0
-        self._by_lane([(cost, 1.0)], at, np.where(np.isinf(usd), 0.0, usd))
-        for slope, height in front.hull:
-            self._row([(cost, 1.0), *((x, -slope * w) for x, w in amount)], height)
-        if front.whole:
-            self._row([(x, -w) for x, w in amount], -front.most * (1.0 + 1e-7))
-        if not whole:
-            return
-        known = sorted(self.learned.thresholds.get((role, site), ()))
-        for number, below in enumerate(known):
-            beyond = self._variable(f"{cost.name}_{number}", 1.0, binary=True)
-            usd_beyond = front.after(below)
-            if np.isinf(usd_beyond):
-                beyond.upBound, usd_beyond = 0.0, 0.0
-            room = max(front.most - below, 0.0)
-            self._row([(beyond, room), *((x, -w) for x, w in amount)], -below * (1.0 + 1e-7))
-            self._row([(cost, 1.0), (beyond, -usd_beyond)], 0.0)
-
-    def _by_lane(self, cost: Terms, at: IntArray, usd: FloatArray) -> None:
-        """The cost of a site is at least that of the state of each of its lanes."""
-        for lane in np.unique(self.states.lane[at]):
-            here = self.states.lane[at] == lane
-            terms = [
-                (self.open[k], -float(u))
-                for k, u in zip(at[here], usd[here], strict=True)
-                if u > 0.0
+        self.open = {
+            states.lane: [
+                self.model.add_variable(f"w_{states.lane}_{k}", cat="Binary")
+                for k in range(states.size)
             ]
-            if terms:
-                self._row([*cost, *terms], 0.0)
+            for states in tables.lanes
+        }
+        self.count = {
+            index: [
+                self.model.add_variable(f"y_{index}_{n}", cat="Binary")
+                for n in range(1, capacity.most + 1)
+            ]
+            for index, capacity in tables.capacities.items()
+        }
+        self._objective()
+        self._lanes()
+        self._slot_sites()
+        self._prefill_sites()
+        self._stock()
 
-    # --- solving -------------------------------------------------------------------------------
+    # --- rows ----------------------------------------------------------------------------------
 
-    def relax(
-        self, solver: SolverName, left_s: Callable[[], float], known_bound: float
-    ) -> tuple[float, list[int]]:
-        """Solve the linear relaxation until its paths are costed with their waits.
+    def _objective(self) -> None:
+        terms = [
+            (variable, self.problem.pools[index].usd_per_engine_hour)
+            for index, variables in self.count.items()
+            for variable in variables
+        ]
+        for states in self.tables.lanes:
+            terms += zip(self.open[states.lane], states.usd_per_hour.tolist(), strict=True)
+        self.model += pulp.LpAffineExpression(terms)
+
+    def _lanes(self) -> None:
+        flow = []
+        for states in self.tables.lanes:
+            variables = self.open[states.lane]
+            if variables:
+                self.model += pulp.lpSum(variables) <= 1
+            flow += zip(variables, states.steps.tolist(), strict=True)
+        self.model += pulp.LpAffineExpression(flow) == self.problem.load_steps
+        for index, variables in self.count.items():
+            for lower, upper in zip(variables, variables[1:], strict=False):
+                self.model += upper <= lower
+            for further in variables[1 : self.problem.pools[index].min_engines]:
+                self.model += further == variables[0]
+
+    def _slot_sites(self) -> None:
+        """Relay and decode: the work of the lanes' states must fit the pools' capacity."""
+        for site in self.problem.decode_sites:
+            lanes = [s for s in self.tables.lanes if self.problem.lanes[s.lane].target == site]
+            self._work_fits(site, "decode", [(s, s.decode_work_per_s) for s in lanes])
+        for site in self.problem.prefill_sites:
+            lanes = [s for s in self.tables.lanes if self.problem.lanes[s.lane].source == site]
+            self._work_fits(site, "relay", [(s, s.relay_erlang) for s in lanes])
+
+    def _work_fits(
+        self, site: str, role: str, works: Sequence[tuple[LaneStates, FloatArray]]
+    ) -> None:
+        work = [
+            (variable, float(amount) * (1.0 - SLACK))
+            for states, amounts in works
+            for variable, amount in zip(self.open[states.lane], amounts, strict=True)
+            if amount > 0.0
+        ]
+        if work:
+            pools = self._pools(site, role)
+            capacity = [term for p in pools for term in self._steps(p.pool, p.best)]
+            self.model += pulp.LpAffineExpression(work + _negative(capacity)) <= 0
+            first = [self.count[p.pool][0] for p in pools]
+            for states, amounts in works:
+                busy = [v for v, a in zip(self.open[states.lane], amounts, strict=True) if a > 0.0]
+                if busy:
+                    self.model += pulp.lpSum(busy) <= pulp.lpSum(first)
+
+    def _pools(self, site: str, role: str) -> list[PoolCapacity]:
+        return [
+            self.tables.capacities[i]
+            for i in self.problem.pool_indices(site, role)  # type: ignore[arg-type]
+            if i in self.tables.capacities
+        ]
+
+    def _steps(self, pool: int, capacity: FloatArray) -> list[tuple[pulp.LpVariable, float]]:
+        """Terms of a staircase: what each further engine adds."""
+        return [
+            (variable, gain)
+            for variable, gain in zip(self.count[pool], np.diff(capacity).tolist(), strict=True)
+            if gain != 0.0
+        ]
+
+    def _stock(self) -> None:
+        by_stock: dict[tuple[str, str], list[tuple[pulp.LpVariable, float]]] = {}
+        by_site: dict[str, list[tuple[pulp.LpVariable, float]]] = {}
+        for index, variables in self.count.items():
+            pool = self.problem.pools[index]
+            chips = by_stock.setdefault((pool.site, pool.chip), [])
+            chips += [(v, pool.chips_per_engine) for v in variables]
+            watts = by_site.setdefault(pool.site, [])
+            watts += [(v, pool.watts_per_engine) for v in variables]
+        for key, terms in by_stock.items():
+            self.model += pulp.LpAffineExpression(terms) <= self.problem.stock[key]
+        for site, budget in self.problem.site_watts.items():
+            self.model += pulp.LpAffineExpression(by_site.get(site, [])) <= budget
+
+    # --- coupling of prefill pools to the lanes of their site -----------------------------------
+
+    def _prefill_sites(self) -> None:
+        self.load: dict[int, pulp.LpVariable] = {}
+        for site in self.problem.prefill_sites:
+            pools = self._pools(site, "prefill")
+            lanes = [s for s in self.tables.lanes if self.problem.lanes[s.lane].source == site]
+            for states in lanes:
+                self._first_engine(states, pools)
+            flow = self._flow(lanes)
+            capacity = [term for p in pools for term in self._steps(p.pool, p.best)]
+            if len(pools) > 1 and len(lanes) > 1:
+                for p in pools:
+                    self.load[p.pool] = self.model.add_variable(f"l_{p.pool}", lowBound=0)
+                    steps = _negative(self._steps(p.pool, p.best))
+                    self.model += pulp.LpAffineExpression([(self.load[p.pool], 1), *steps]) <= 0
+                shared = [(self.load[p.pool], -1) for p in pools]
+                self.model += pulp.LpAffineExpression(flow + shared) <= 0
+            elif flow:
+                self.model += pulp.LpAffineExpression(flow + _negative(capacity)) <= 0
+            for states in lanes:
+                for state in self._first_states(states, pools):
+                    self.couple(states, state)
+
+    def _first_engine(self, states: LaneStates, pools: Sequence[PoolCapacity]) -> None:
+        """A lane is open only where some prefill engine can serve it in that state."""
+        variables = self.open[states.lane]
+        for state in range(states.size):
+            if not any(p.by_state[states.lane][:, state].any() for p in pools):
+                self.model += variables[state] == 0
+        if variables:
+            first = [self.count[p.pool][0] for p in pools]
+            self.model += pulp.lpSum(variables) <= pulp.lpSum(first)
+
+    def _flow(self, lanes: Sequence[LaneStates]) -> list[tuple[pulp.LpVariable, float]]:
+        step = self.tables.step_per_s * (1.0 - SLACK)
+        return [
+            (variable, steps * step)
+            for states in lanes
+            for variable, steps in zip(self.open[states.lane], states.steps.tolist(), strict=True)
+        ]
+
+    def _first_states(self, states: LaneStates, pools: Sequence[PoolCapacity]) -> list[int]:
+        """States whose coupling rows the model starts with: spread over how much they cost."""
+        if not states.size or not pools:
+            return []
+        quality = sum(p.by_state[states.lane].sum(axis=0) for p in pools)
+        order = np.argsort(np.asarray(quality), kind="stable")
+        if order.size > FIRST_ROWS:
+            picks = np.linspace(0, order.size - 1, FIRST_ROWS).round().astype(np.int64)
+            order = order[picks]
+        return [int(state) for state in order]
+
+    def couple(self, states: LaneStates, state: int) -> bool:
+        """Add the rows that hold while a lane is in a state, or in any state no better.
 
         Returns
         -------
-        bound : float
-            Lower bound on the cost of the node.
-        states : list of int
-            Open states of the solution, the largest of each lane; empty where there is none.
-        """
-        bound, chosen = known_bound, []
-        for _ in range(ROUNDS):
-            if left_s() <= 0.0:
-                break
-            self._build(whole=False)
-            outcome = solve(self.model, solver, left_s(), bound, relaxed=True)
-            bound = max(bound, outcome.bound)
-            if not (outcome.solved and outcome.feasible):
-                break
-            values = np.array([x.varValue or 0.0 for x in self.open])
-            reduced = [max(float(x.dj or 0.0), 0.0) for x in self.open]
-            self.reduced = np.maximum(self.reduced, outcome.bound + np.array(reduced))
-            open_states = np.flatnonzero(values > OPEN)
-            chosen = [int(at[np.argmax(values[at])]) for at in self.states.by_lane.values()]
-            chosen = [k for k in chosen if values[k] > OPEN]
-            if not self.learned.learn_paths(open_states.tolist()):
-                break
-        return bound, chosen
+        bool
+            False where the rows are in the model already.
 
-    def close(self, usd_per_hour: float) -> None:
-        """Close lane states that cost more than a known plan in the linear relaxation.
-
-        A state with reduced cost d is not open in any solution below bound + d.
+        Notes
+        -----
+        Let S be the states whose capacities are nowhere above those of the given state, L its
+        staircase. If the lane is in S, the flow of the site is at most the sum of L over the
+        pools. The row ``flow in S <= sum of L`` holds always since the right side is not
+        negative; with one prefill site the flow is the whole demand.
         """
-        self.closed |= self.reduced > usd_per_hour * (1.0 + 1e-9)
+        key = ("site", states.lane, state)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        site = self.problem.lanes[states.lane].source
+        pools = self._pools(site, "prefill")
+        lanes = [s for s in self.tables.lanes if self.problem.lanes[s.lane].source == site]
+        inside = self._no_better(states, state, pools)
+        members = [self.open[states.lane][k] for k in np.flatnonzero(inside)]
+        staircases = [(p.pool, p.by_state[states.lane][:, state]) for p in pools]
+        capacity = [term for pool, stairs in staircases for term in self._steps(pool, stairs)]
+        demand = self.problem.arrival_rate_per_s * (1.0 - SLACK)
+        if self.one_site:
+            if len(pools) == 1:
+                self._whole_count(members, staircases[0], demand)
+            row = [(member, demand) for member in members]
+            self.model += pulp.LpAffineExpression(row + _negative(capacity)) <= 0
+        else:
+            step = self.tables.step_per_s * (1.0 - SLACK)
+            own = [
+                (self.open[states.lane][k], float(states.steps[k]) * step)
+                for k in np.flatnonzero(inside)
+            ]
+            self.model += pulp.LpAffineExpression(own + _negative(capacity)) <= 0
+            spare = sum(float((p.best - p.by_state[states.lane][:, state]).max()) for p in pools)
+            flow = self._flow(lanes) + [(member, spare) for member in members]
+            self.model += pulp.LpAffineExpression(_merged(flow) + _negative(capacity)) <= spare
+        self.rows_added += 1
+        return True
+
+    def _no_better(
+        self, states: LaneStates, state: int, pools: Sequence[PoolCapacity]
+    ) -> np.ndarray:
+        inside = np.ones(states.size, bool)
+        for p in pools:
+            table = p.by_state[states.lane]
+            inside &= (table <= table[:, [state]] * (1.0 + 1e-12)).all(axis=0)
+        return inside
+
+    def _whole_count(
+        self, members: list[pulp.LpVariable], pool: tuple[int, FloatArray], demand: float
+    ) -> None:
+        """One pool: states that need n engines force the n-th engine, in whole numbers."""
+        index, stairs = pool
+        needed = int((stairs < demand).sum())
+        if needed > len(self.count[index]):
+            self.model += pulp.lpSum(members) == 0
+        elif needed > 0:
+            self.model += pulp.lpSum(members) <= self.count[index][needed - 1]
+
+    def couple_pool(self, states: LaneStates, state: int, pool: int) -> bool:
+        """Add the row that bounds the load of one pool while a lane is in a state or a worse one.
+
+        Returns
+        -------
+        bool
+            False where the row is in the model already.
+        """
+        key = (f"pool {pool}", states.lane, state)
+        if key in self._seen or pool not in self.load:
+            return False
+        self._seen.add(key)
+        capacity = self.tables.capacities[pool]
+        stairs = capacity.by_state[states.lane][:, state]
+        inside = self._no_better(states, state, [capacity])
+        spare = float((capacity.best - stairs).max())
+        row = [(self.load[pool], 1.0), *_negative(self._steps(pool, stairs))]
+        row += [(self.open[states.lane][k], spare) for k in np.flatnonzero(inside)]
+        self.model += pulp.LpAffineExpression(row) <= spare
+        self.rows_added += 1
+        return True
+
+    # --- solving -------------------------------------------------------------------------------
 
     def solve(self, solver: SolverName, time_limit_s: float, known_bound: float) -> Outcome:
-        """Solve the model as learned so far; see :func:`pdd_plan.optimizer.solver.solve`."""
-        self._build(whole=True)
+        """Solve the model as it stands; see :func:`pdd_plan.optimizer.solver.solve`."""
         return solve(self.model, solver, time_limit_s, known_bound)
 
-    def chosen(self) -> list[int]:
-        """Open states of the solution that the variables hold."""
-        return [k for k, x in enumerate(self.open) if (x.varValue or 0.0) > 0.5]
+    def relax(self, solver: SolverName, time_limit_s: float, known_bound: float) -> Outcome:
+        """Solve the linear relaxation and remember what each lane state costs in it."""
+        outcome = solve(self.model, solver, time_limit_s, known_bound, relaxed=True)
+        self._reduced = {}
+        if outcome.solved and outcome.feasible:
+            for lane, variables in self.open.items():
+                self._reduced[lane] = [
+                    outcome.bound + max(float(variable.dj or 0.0), 0.0) for variable in variables
+                ]
+        return outcome
 
-    def learn(self) -> bool:
-        """Learn where the solution costs more than the model says; False where it does not."""
-        usd = {
-            site: sum(weight * float(variable.varValue or 0.0) for variable, weight in terms)
-            for site, terms in self.usd.items()
-        }
-        return self.learned.learn(self.chosen(), usd)
+    def close_states(self, usd_per_hour: float) -> None:
+        """Close lane states that cost more than a known plan in the linear relaxation.
+
+        A state with reduced cost d cannot be open in any solution below bound + d.
+        """
+        for lane, bounds in self._reduced.items():
+            for variable, bound in zip(self.open[lane], bounds, strict=True):
+                if bound > usd_per_hour * (1.0 + 1e-9):
+                    variable.upBound = 0
+
+    def solution(self) -> Solution:
+        """Engines and lane states of the solution that the variables hold."""
+        engines = [0] * len(self.problem.pools)
+        for index, variables in self.count.items():
+            engines[index] = sum(round(v.varValue or 0.0) for v in variables)
+        states = [-1] * len(self.problem.lanes)
+        for lane, variables in self.open.items():
+            for k, variable in enumerate(variables):
+                if (variable.varValue or 0.0) > 0.5:
+                    states[lane] = k
+        return Solution(tuple(engines), tuple(states))
+
+    def candidate(self, solution: Solution) -> Candidate:
+        """The solution as a candidate of the problem."""
+        levels = [-1] * len(self.problem.lanes)
+        flows = [0.0] * len(self.problem.lanes)
+        for states in self.tables.lanes:
+            k = solution.states[states.lane]
+            if k >= 0:
+                levels[states.lane] = int(states.level[k])
+                flows[states.lane] = float(states.steps[k]) * self.tables.step_per_s
+        return Candidate(
+            self.tables.threshold_index,
+            self.tables.slot_wait,
+            solution.engines,
+            tuple(levels),
+            tuple(flows),
+        )
+
+    def repair(self, solution: Solution) -> bool:
+        """Add coupling rows that the solution breaks.
+
+        Returns
+        -------
+        bool
+            Whether any row was added; False means that the solution keeps the rule.
+        """
+        added = False
+        for site in self.problem.prefill_sites:
+            used = [
+                (s, solution.states[s.lane])
+                for s in self.tables.lanes
+                if self.problem.lanes[s.lane].source == site and solution.states[s.lane] >= 0
+            ]
+            flow = sum(float(s.steps[k]) for s, k in used) * self.tables.step_per_s
+            pools = self._pools(site, "prefill")
+            at_lane = {
+                (p.pool, s.lane): p.by_state[s.lane][solution.engines[p.pool], k]
+                for p in pools
+                for s, k in used
+            }
+            needed = flow * (1.0 - SLACK)
+            for s, k in used:
+                if sum(at_lane[p.pool, s.lane] for p in pools) < needed:
+                    added |= self.couple(s, k)
+            worst = sum(min(at_lane[p.pool, s.lane] for s, _ in used) for p in pools if used)
+            if used and worst < needed and not added:
+                for s, k in used:
+                    for p in pools:
+                        added |= self.couple_pool(s, k, p.pool)
+        return added
+
+
+def _negative(
+    terms: Sequence[tuple[pulp.LpVariable, float]],
+) -> list[tuple[pulp.LpVariable, float]]:
+    return [(variable, -value) for variable, value in terms]
+
+
+def _merged(
+    terms: Sequence[tuple[pulp.LpVariable, float]],
+) -> list[tuple[pulp.LpVariable, float]]:
+    """Terms with repeated variables added up."""
+    total: dict[pulp.LpVariable, float] = {}
+    for variable, value in terms:
+        total[variable] = total.get(variable, 0.0) + value
+    return list(total.items())

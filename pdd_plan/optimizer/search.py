@@ -7,7 +7,6 @@ check. Both are valid at any moment, so an interrupted search still tells how go
 from __future__ import annotations
 
 import heapq
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,23 +14,19 @@ from dataclasses import dataclass, field
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
-from pdd_plan.optimizer.bounds import NodeBounds
-from pdd_plan.optimizer.capacity import Engines, Paths
-from pdd_plan.optimizer.costs import SiteCosts
-from pdd_plan.optimizer.local_search import Neighborhood
+from pdd_plan.optimizer.covers import bounds_are_tight, drop_hopeless_states, node_bound
 from pdd_plan.optimizer.model import NodeModel
-from pdd_plan.optimizer.node import Choice, Node
 from pdd_plan.optimizer.solver import SolverName
-from pdd_plan.optimizer.states import StateTables
+from pdd_plan.optimizer.tables import NodeTables, Reach
 
 OPTIMAL_GAP = 1e-6
 """Relative gap up to which a plan is called optimal."""
 
-FIRST_NODES = 6
-"""Nodes tried for a first plan."""
+FIRST_SPREAD = 1.5
+"""Counts looked at for a first plan, as a multiple of what an ideal lane state needs."""
 
-NEAR = 1.1
-"""Plans up to this multiple of the best one are worth a look at what is near them."""
+FIRST_NODES = 3
+"""Nodes tried for a first plan."""
 
 FIRST_SLICE_S = 4.0
 """Time a node gets at its first turn [s]; doubled at every further turn."""
@@ -138,14 +133,12 @@ class SearchResult:
 
 
 @dataclass(order=True)
-class _Open:
-    """A node that may still hold a cheaper plan."""
-
+class _Node:
     bound: float
     order: int
-    node: Node = field(compare=False)
-    bounds: NodeBounds | None = field(default=None, compare=False)
+    tables: NodeTables = field(compare=False)
     model: NodeModel | None = field(default=None, compare=False)
+    stage: int = field(default=0, compare=False)
     turns: int = field(default=0, compare=False)
 
 
@@ -165,135 +158,71 @@ class _Search:
         self.evaluations = 0
         self.cuts = 0
         self.solved: set[int] = set()
-        self.queue: list[_Open] = []
+        self.queue: list[_Node] = []
 
     def left_s(self) -> float:
         return self.options.time_limit_s - (time.monotonic() - self.started)
 
     def run(self) -> SearchResult:
+        pairs = [
+            (index, wait)
+            for wait in self.problem.slot_waits
+            for index in self.scope.thresholds_of(self.problem)
+        ]
         lanes = self.scope.lanes_of(self.problem)
         if not lanes:
             return self._result(0, float("inf"))
-        tables, engines = StateTables(self.paths, lanes), Engines(self.paths)
-        costs = [SiteCosts(engines, tables, i) for i in range(len(self.problem.slot_waits))]
-        paths = [Paths(engines, index) for index in self.scope.thresholds_of(self.problem)]
-        nodes = [Node(cost, path) for cost in costs for path in paths]
-        self.queue = [_Open(0.0, order, node) for order, node in enumerate(nodes)]
-        self._bound_all()
-        self._first_plan()
-        self._sharpen(costs)
-        self._bound_all()
+        first = [
+            NodeTables(self.paths, index, wait, lanes, Reach(spread=FIRST_SPREAD, whole_flows=True))
+            for index, wait in pairs
+        ]
+        self._first_plan(first)
+        for order, (index, wait) in enumerate(pairs):
+            tables = NodeTables(self.paths, index, wait, lanes, Reach(self.cost))
+            # Without time for a bound, a node stays open at the bound that always holds.
+            bound = node_bound(tables, quick=True) if self.left_s() > 0.0 else 0.0
+            heapq.heappush(self.queue, _Node(bound, order, tables))
         while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
-            self._work_on(heapq.heappop(self.queue))
-        return self._result(len(nodes), min([one.bound for one in self.queue] + [self.cost]))
+            node = heapq.heappop(self.queue)
+            if node.stage == len(STAGES):
+                self._turn(node)
+            else:
+                STAGES[node.stage](self, node)
+                node.stage += 1
+                heapq.heappush(self.queue, node)
+        return self._result(len(pairs), min([node.bound for node in self.queue] + [self.cost]))
 
-    # --- bounds --------------------------------------------------------------------------------
-
-    def _bound_all(self) -> None:
-        """Bound every node by what work costs at the sites as known by now."""
-        for one in self.queue:
-            # Without time for a bound, a node stays open at the bound that it has.
-            if self.left_s() > 0.0 and self._open(one.bound):
-                one.bounds = one.node.bounds()
-                one.bound = max(one.bound, one.bounds.value)
-        heapq.heapify(self.queue)
-
-    def _sharpen(self, costs: list[SiteCosts]) -> None:
-        """Cost prefill with its waits at every site, before any node learns what comes on top."""
-        steps = range(1, self.problem.load_steps + 1)
-        for cost, site, count in itertools.product(costs, self.problem.prefill_sites, steps):
-            if self.left_s() <= 0.0 or not self._open(self.queue[0].bound):
+    def _first_plan(self, nodes: list[NodeTables]) -> None:
+        """Look for a first candidate among few engines, to know how many are worth a table."""
+        ranked = []
+        for order, tables in enumerate(nodes):
+            if self.left_s() <= 0.0:
                 return
-            cost.sharpen(site, count)
-
-    # --- plans ---------------------------------------------------------------------------------
-
-    def _first_plan(self) -> None:
-        """Look for plans at the nodes of the lowest bounds."""
-        for one in heapq.nsmallest(FIRST_NODES, self.queue):
-            if self._open(one.bound) and one.bounds and self.left_s() > 0.0:
-                self._near(one, one.bounds.by_source.choice())
-                self._near(one, one.bounds.by_target.choice())
-
-    def _near(self, one: _Open, states: list[int]) -> None:
-        """Offer the best plan near some lane states."""
-        choice = one.node.choose(states) if states else None
-        if choice is None:
-            return
-        if choice.usd_per_hour < self.cost * NEAR:
-            choice = Neighborhood(one.node).improve(choice, self.left_s)
-        self._offer(one.node, choice)
-
-    def _offer(self, node: Node, choice: Choice) -> None:
-        """Check a plan and keep it if it is the cheapest so far."""
-        if choice.usd_per_hour >= self.cost:
-            return
-        candidate = node.candidate(choice)
-        self.evaluations += 1
-        if not check(self.problem, candidate, self.paths).ok:
-            return
-        self.best, self.cost = candidate, candidate.usd_per_hour(self.problem)
-        if self.options.progress:
-            self.options.progress(f"plan at {self.cost:.2f} per hour")
-
-    # --- nodes ---------------------------------------------------------------------------------
-
-    def _work_on(self, one: _Open) -> None:
-        """Give a node its next bound or a slice of time; put it back if it is still open."""
-        if one.model is None:
-            self._relax(one)
-        else:
-            self._turn(one)
-        if self._open(one.bound):
-            heapq.heappush(self.queue, one)
-
-    def _relax(self, one: _Open) -> None:
-        """Drop lane states by their bounds, then bound the node by its linear relaxation."""
-        bounds = one.node.bounds()
-        one.node.keep(bounds.with_each() < self.cost)
-        if not one.node.states.size:
-            one.bound = float("inf")
-            return
-        one.model = NodeModel(one.node, bounds, self.cost)
-        one.bound, states = one.model.relax(self.options.solver, self.left_s, one.bound)
-        self.cuts += one.model.learned.size
-        if self._open(one.bound):
-            self._near(one, states)
-
-    def _turn(self, one: _Open) -> None:
-        """Give the MILP of a node one slice of time."""
-        assert one.model is not None
-        self.solved.add(one.order)
-        model = one.model
-        model.close(self.cost)
-        deadline = time.monotonic() + FIRST_SLICE_S * 2**one.turns
-        one.turns += 1
-        while True:
-            limit_s = min(self.left_s(), deadline - time.monotonic())
-            if limit_s <= 0.0 or not self._open(one.bound):
+            ranked.append((node_bound(tables, quick=True), order))
+        for bound, order in sorted(ranked)[:FIRST_NODES]:
+            if bound == float("inf") or self.best is not None or self.left_s() <= 0.0:
                 return
-            outcome = model.solve(self.options.solver, limit_s, one.bound)
-            one.bound = outcome.bound
-            if not outcome.feasible:
-                return
-            choice = one.node.choose(model.chosen())
-            if choice is not None:
-                self._offer(one.node, choice)
-            known = model.learned.size
-            learned = model.learn()
-            self.cuts += model.learned.size - known
-            if not learned:
-                if outcome.solved and choice is not None:
-                    one.bound = max(one.bound, min(choice.usd_per_hour, self.cost))
-                return
+            tables = nodes[order]
+            if node_bound(tables) < float("inf"):
+                self._turn(_Node(bound, order, tables), keep=False)
 
-    def _open(self, bound: float) -> bool:
-        """Whether a node of this bound may still hold a cheaper candidate."""
-        if self.best is None:
-            return bound < self.cost
-        if self.options.first_feasible:
-            return False
-        return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
+    def tabulate(self, node: _Node) -> None:
+        """Bound a node with waiting times, for the lane states that a better plan may use."""
+        drop_hopeless_states(node.tables, self.cost)
+        node.bound = max(node.bound, node_bound(node.tables))
+
+    def relax(self, node: _Node) -> None:
+        """Bound a node by its linear relaxation, where covers are not almost exact already."""
+        if node.bound == float("inf") or bounds_are_tight(node.tables):
+            return
+        outcome = self._model(node).relax(self.options.solver, max(self.left_s(), 0.1), node.bound)
+        node.bound = max(node.bound, outcome.bound)
+
+    def _model(self, node: _Node) -> NodeModel:
+        if node.model is None:
+            node.model = NodeModel(node.tables)
+            self.cuts += node.model.rows_added
+        return node.model
 
     def _result(self, nodes: int, lower: float) -> SearchResult:
         if self.best is None and lower >= self.cost:
@@ -310,6 +239,62 @@ class _Search:
             solve_time_s=time.monotonic() - self.started,
         )
         return SearchResult(self.best, self.cost if self.best else float("inf"), certificate)
+
+    def _open(self, bound: float) -> bool:
+        """Whether a node of this bound may still hold a cheaper candidate."""
+        if self.best is None:
+            return bound < self.cost
+        if self.options.first_feasible:
+            return False
+        return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
+
+    def _turn(self, node: _Node, *, keep: bool = True) -> None:
+        """Give a node one slice of time; put it back unless it is closed or not to be kept."""
+        self.solved.add(node.order)
+        model = self._model(node)
+        model.close_states(self.cost)
+        slice_s = FIRST_SLICE_S * 2**node.turns
+        node.turns += 1
+        deadline = time.monotonic() + slice_s
+        while True:
+            rows = model.rows_added
+            limit_s = min(self.left_s(), deadline - time.monotonic())
+            if limit_s <= 0.0:
+                break
+            outcome = model.solve(self.options.solver, limit_s, node.bound)
+            node.bound = outcome.bound
+            if not outcome.feasible:
+                if outcome.solved:
+                    return
+                break
+            solution = model.solution()
+            added = model.repair(solution)
+            self.cuts += model.rows_added - rows
+            if not added:
+                kept = self._offer(model.candidate(solution))
+                if outcome.solved and kept:
+                    return
+                break
+            if not self._open(node.bound):
+                break
+        if keep and self._open(node.bound):
+            heapq.heappush(self.queue, node)
+
+    def _offer(self, candidate: Candidate) -> bool:
+        """Check a candidate, keep it if it is the cheapest so far; False where it fails."""
+        self.evaluations += 1
+        if not check(self.problem, candidate, self.paths).ok:
+            return False
+        cost = candidate.usd_per_hour(self.problem)
+        if cost < self.cost:
+            self.best, self.cost = candidate, cost
+            if self.options.progress:
+                self.options.progress(f"plan at {cost:.2f} per hour")
+        return True
+
+
+STAGES = (_Search.tabulate, _Search.relax)
+"""Bounds of a node, each dearer and tighter than the one before; then comes the MILP."""
 
 
 def search(
