@@ -165,7 +165,8 @@ class NodeTables:
     def _lane(self, lane: int) -> LaneStates:
         option, at = self.problem.lanes[lane], self.threshold_index
         states = [(g, s) for g in range(option.bytes_per_s.size) for s in self._steps_of()]
-        loads = self.model.lanes.loads(lane, [(g, s * self.step_per_s) for g, s in states])
+        load_of = self.model.lanes.load
+        loads = [load_of(lane, g, s * self.step_per_s) for g, s in states]
         rows = [
             (g, s, option.usd_per_hour[g], load.decode_work_per_s[at], load.relay_erlang[at])
             for (g, s), load in zip(states, loads, strict=True)

@@ -86,7 +86,9 @@ def test_no_baseline_is_cheaper_than_the_plan() -> None:
     for plan in planned(SEEDS):
         assert plan.cost is not None
         for baseline in plan.baselines:
-            allowed = baseline.name != "single_site" or plan.architecture == "single_site"
+            # Aggregated engines, and decode at home, may be ways that the scenario does not allow.
+            allowed = baseline.name not in ("single_site", "aggregated")
+            allowed |= baseline.name == "single_site" and plan.architecture == "single_site"
             if allowed and baseline.cost is not None and plan.status == "optimal":
                 assert plan.cost.usd_per_hour <= baseline.cost.usd_per_hour * (1 + 1e-6)
 
