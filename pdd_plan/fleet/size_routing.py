@@ -8,7 +8,7 @@ stages, two of them side by side, converge on the third, so a fleet carries the 
 
 where a stage's rate is what its engines (and, for the remote one, the line) do with the
 requests that come its way [1]_. Without a limit on latency a stage is full at utilization 1; with
-one, at the largest load at which the planning rule of :mod:`pdd_plan.fleet.paths` holds on its path.
+one, at the largest load at which the planning rule (:mod:`pdd_plan.fleet.paths`) holds on its path.
 
 References
 ----------

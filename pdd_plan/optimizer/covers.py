@@ -10,6 +10,9 @@ import numpy as np
 from pdd_plan.fleet.problem import FloatArray, Problem, Role
 from pdd_plan.optimizer.tables import NodeTables, PoolCapacity
 
+Front = tuple[FloatArray, FloatArray]
+"""Undominated capacities and their costs, both rising."""
+
 SLACK = 1e-7
 """Relative slack of capacity sums, as in the check."""
 
@@ -24,8 +27,11 @@ class Cover:
     """
 
     def __init__(self, staircases: Sequence[tuple[float, FloatArray]]) -> None:
-        points = [(stairs, price * np.arange(stairs.size)) for price, stairs in staircases]
-        start = (np.zeros(1), np.zeros(1))
+        points: list[Front] = [
+            (stairs, price * np.arange(stairs.size, dtype=np.float64))
+            for price, stairs in staircases
+        ]
+        start: Front = (np.zeros(1), np.zeros(1))
         self.capacity, self.cost = reduce(_add, points, start)
 
     @classmethod
@@ -49,9 +55,7 @@ class Cover:
         return float((self.cost[useful] / self.capacity[useful]).min())
 
 
-def _add(
-    left: tuple[FloatArray, FloatArray], right: tuple[FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray]:
+def _add(left: Front, right: Front) -> Front:
     """Undominated sums of two lists of (capacity, cost), by rising capacity."""
     capacity = np.add.outer(left[0], right[0]).ravel()
     cost = np.add.outer(left[1], right[1]).ravel()

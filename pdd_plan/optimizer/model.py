@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pulp
@@ -83,7 +84,7 @@ class NodeModel:
         self.model += pulp.LpAffineExpression(terms)
 
     def _lanes(self) -> None:
-        flow = []
+        flow: list[tuple[pulp.LpVariable, float]] = []
         for states in self.tables.lanes:
             variables = self.open[states.lane]
             if variables:
@@ -91,7 +92,7 @@ class NodeModel:
             flow += zip(variables, states.steps.tolist(), strict=True)
         self.model += pulp.LpAffineExpression(flow) == self.problem.load_steps
         for index, variables in self.count.items():
-            for lower, upper in zip(variables, variables[1:], strict=False):
+            for lower, upper in pairwise(variables):
                 self.model += upper <= lower
             for further in variables[1 : self.problem.pools[index].min_engines]:
                 self.model += further == variables[0]

@@ -26,7 +26,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "this_plan": ("this plan", "本方案"),
     "prefill": ("prefill", "预填充"),
     "relay": ("relay", "中继"),
-    "aggregated": ("aggregated", "混合部署"),
     "decode": ("decode", "解码"),
     "one_shot": ("one shot", "一次性"),
     "catch_up": ("catch-up", "追赶"),

@@ -31,9 +31,7 @@ class Enumeration:
         thresholds = range(self.problem.thresholds.size)
         for threshold, wait in itertools.product(thresholds, self.problem.slot_waits):
             for keys in self._lane_states():
-                lines = sum(
-                    self.problem.lanes[lane].usd_per_hour[level] for lane, level, _ in keys
-                )
+                lines = sum(self.problem.lanes[lane].usd_per_hour[level] for lane, level, _ in keys)
                 if lines < best:
                     best = min(best, lines + self._engines(threshold, wait, keys, best - lines))
         return float(best)
@@ -48,13 +46,13 @@ class Enumeration:
                 continue
             lanes = [lane for lane in range(count) if split[lane]]
             levels = [range(problem.lanes[lane].bytes_per_s.size) for lane in lanes]
-            for chosen in itertools.product(*levels):
-                out.append(
-                    [
-                        (lane, level, split[lane] * problem.arrival_rate_per_s / steps)
-                        for lane, level in zip(lanes, chosen, strict=True)
-                    ]
-                )
+            out += [
+                [
+                    (lane, level, split[lane] * problem.arrival_rate_per_s / steps)
+                    for lane, level in zip(lanes, chosen, strict=True)
+                ]
+                for chosen in itertools.product(*levels)
+            ]
         return out
 
     def _engines(
@@ -143,9 +141,7 @@ class Enumeration:
             * (1 + TOLERANCE)
         ]
 
-    def _cheapest(
-        self, groups: list[list[tuple[tuple[int, ...], Counts]]], below: float
-    ) -> float:
+    def _cheapest(self, groups: list[list[tuple[tuple[int, ...], Counts]]], below: float) -> float:
         """Cheapest combination of one vector of each group within stock."""
         problem = self.problem
         chips = list(problem.stock)
