@@ -208,7 +208,7 @@ class BatchingChain:
         log_active = self._counts * np.log(arrival_rate_per_s) - self._log_rates
         log_active -= log_active.max()
         mass = np.exp(log_active)
-        if self.reserved_s == 0.0:
+        if arrival_rate_per_s * self.reserved_s < np.finfo(np.float64).tiny:
             ratio = arrival_rate_per_s / float(self.rate[-1])
             self._check(ratio, arrival_rate_per_s)
             at_full, beyond = float(mass[-1]), float(mass[-1]) * ratio / (1.0 - ratio)
