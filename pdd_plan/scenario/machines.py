@@ -150,7 +150,7 @@ class Efficiencies(Section):
     file: str | None = Field(
         default=None,
         min_length=1,
-        description="Calibration file as `pdd-plan calibrate` writes it, relative to the scenario; "
+        description="YAML file with efficiencies under these keys, relative to the scenario; "
         "the keys beside it take precedence.",
     )
     compute: PositiveShare | None = Field(
