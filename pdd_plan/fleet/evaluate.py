@@ -15,7 +15,6 @@ import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult, check
-from pdd_plan.fleet.handoff import HandoffChoices, handoff_choices
 from pdd_plan.fleet.laws import Law, PathLaws, mixture
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
@@ -68,8 +67,8 @@ class Evaluation:
         Whether the planning rule is kept.
     handoff_mode : str
         ``one_shot`` or ``catch_up``.
-    handoff : HandoffChoices or None
-        Ways of handing over side by side, at the peak; None where nothing is relayed.
+    flows : tuple of LaneFlow
+        Open lanes at the peak.
     ttft_home, ttft_remote : Law or None
         By prefill site, where requests are routed between prefill sites.
     """
@@ -89,7 +88,7 @@ class Evaluation:
     limits: tuple[LimitResult, ...]
     check: CheckResult
     handoff_mode: str
-    handoff: HandoffChoices | None
+    flows: tuple[LaneFlow, ...]
     ttft_home: Law | None = None
     ttft_remote: Law | None = None
 
@@ -169,7 +168,7 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
         limits=tuple(_limit(limit, laws_by_metric[limit.metric]) for limit in problem.limits),
         check=checked,
         handoff_mode=mode,
-        handoff=handoff_choices(model, candidate, flows),
+        flows=tuple(flows),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +37,7 @@ class HandoffChoices:
 
 
 def handoff_choices(
-    model: PathModel, candidate: Candidate, flows: list[LaneFlow]
+    model: PathModel, candidate: Candidate, flows: Sequence[LaneFlow]
 ) -> HandoffChoices | None:
     """Compare one-shot, catch-up and sending the KV cache of the relay's tokens instead.
 
@@ -46,7 +47,7 @@ def handoff_choices(
         Path model of the problem.
     candidate : Candidate
         Fleet that was evaluated.
-    flows : list of LaneFlow
+    flows : sequence of LaneFlow
         Its open lanes at the load to look at.
 
     Returns
@@ -72,7 +73,7 @@ def handoff_choices(
         here = [one for one in flows if problem.lanes[one.lane].source == lane.source]
         relay = relay_site(model, candidate, lane.source, here)
         step_s = float(np.mean([state.step_s for state in relay.pools.values()]))
-        line = extend_line(model, flow.lane)
+        line = extend_line(model, candidate, flow.lane)
         works = {mode: relay_work(problem, lane, flow.state, step_s, line, mode) for mode in gaps}
         mass = flow.flow_per_s * flow.relayed[:, None] * flow.state.point_weights
         for mode, work in works.items():

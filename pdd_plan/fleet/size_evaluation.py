@@ -80,7 +80,7 @@ def evaluate_by_size(
         limits=_limits(problem, merged),
         check=CheckResult((), tuple(0.0 for _ in problem.pools)),
         handoff_mode="one_shot",
-        handoff=None,
+        flows=(),
         ttft_home=mixture(by_site[False]) if by_site[False] else None,
         ttft_remote=mixture(by_site[True]) if by_site[True] else None,
     )

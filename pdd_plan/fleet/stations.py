@@ -121,7 +121,7 @@ def relay_site(
     result = None
     for attempt in attempts:
         try:
-            result = _relay_fixed_point(model, engines, relayed, attempt)
+            result = _relay_fixed_point(model, candidate, engines, relayed, attempt)
         except UnstableQueueError:
             if attempt == attempts[-1]:
                 raise
@@ -134,7 +134,11 @@ def relay_site(
 
 
 def _relay_fixed_point(
-    model: PathModel, engines: Mapping[int, int], flows: list[LaneFlow], mode: str
+    model: PathModel,
+    candidate: Candidate,
+    engines: Mapping[int, int],
+    flows: list[LaneFlow],
+    mode: str,
 ) -> RelaySite:
     problem = model.problem
     slots = {i: n * problem.pools[i].slots for i, n in engines.items()}
@@ -150,7 +154,7 @@ def _relay_fixed_point(
                 problem.lanes[flow.lane],
                 flow.state,
                 mean_step,
-                extend_line(model, flow.lane),
+                extend_line(model, candidate, flow.lane),
                 mode,
             )
             for flow in flows
@@ -180,15 +184,23 @@ def _step_at(step_s: FloatArray, share: float) -> float:
     return float(np.interp(batch, np.arange(1, step_s.size + 1), step_s))
 
 
-def extend_line(model: PathModel, lane: int) -> tuple[float, float]:
-    """Seconds fixed and per token of recomputing KV cache at the decode end of a lane."""
+def extend_line(model: PathModel, candidate: Candidate, lane: int) -> tuple[float, float]:
+    """Seconds fixed and per token of recomputing KV cache at the decode end of a lane.
+
+    The mean over the pools with engines, weighted by the requests that they can take.
+    """
     problem = model.problem
-    target = problem.lanes[lane].target
-    pools = [problem.pools[i] for i in problem.pool_indices(target, "decode")]
-    return (
-        max((pool.extend_fixed_s for pool in pools), default=0.0),
-        max((pool.extend_per_token_s for pool in pools), default=0.0),
-    )
+    weights, lines = [], []
+    for index in problem.pool_indices(problem.lanes[lane].target, "decode"):
+        pool = problem.pools[index]
+        weight = candidate.engines[index] * model.slot_pools[index].most_per_engine_s
+        if weight > 0.0:
+            weights.append(weight)
+            lines.append((pool.extend_fixed_s, pool.extend_per_token_s))
+    if not weights:
+        return 0.0, 0.0
+    fixed_s, per_token_s = np.average(lines, axis=0, weights=weights)
+    return float(fixed_s), float(per_token_s)
 
 
 def decode_site(

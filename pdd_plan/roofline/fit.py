@@ -137,7 +137,7 @@ def fit_efficiencies(
     covariance = np.linalg.inv(information)
     variance = np.diag(covariance)
     return Fitted(
-        efficiencies=with_values(start, dict(zip(names, np.exp(solution.x), strict=True))),
+        efficiencies=with_values(start, dict(zip(names, np.exp(solution.x).tolist(), strict=True))),
         names=tuple(names),
         log_values=solution.x,
         log_sd=np.sqrt(variance),

@@ -10,6 +10,7 @@ import numpy as np
 import pdd_plan
 from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.evaluate import Evaluation
+from pdd_plan.fleet.handoff import handoff_choices
 from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import (
@@ -121,7 +122,7 @@ def assemble_plan(
             for r in built.rejected
         ),
         workload=_workload(built),
-        handoff=_handoff(problem, candidate, evaluation),
+        handoff=_handoff(model, candidate, evaluation),
         ttft_distribution=_curves(evaluation),
     )
 
@@ -396,11 +397,12 @@ def _extend_share(
 
 
 def _handoff(
-    problem: Problem, candidate: Candidate | None, evaluation: Evaluation | None
+    model: PathModel, candidate: Candidate | None, evaluation: Evaluation | None
 ) -> Handoff | None:
+    problem = model.problem
     if candidate is None or evaluation is None or evaluation.relay_request_fraction <= 0.0:
         return None
-    choices = evaluation.handoff
+    choices = handoff_choices(model, candidate, evaluation.flows)
     tokens = problem.atoms.mean(problem.atoms.output_tokens)
     return Handoff(
         mode=evaluation.handoff_mode,  # type: ignore[arg-type]

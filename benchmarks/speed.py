@@ -1,0 +1,101 @@
+"""`python -m benchmarks.speed`: how long the usual things take, and where the time goes.
+
+Prints a Markdown table. Times depend on the machine; the last column gives them as multiples of a
+fixed piece of numpy work done in the same run, which moves less from machine to machine.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+PROGRAM = [sys.executable, "-c", "from pdd_plan.cli.main import main; main()"]
+"""The command line, without relying on where its script was installed."""
+
+
+def main() -> None:
+    """Print the table."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    unit_s = _median(_yardstick, 7)
+    rows = [
+        ("pdd-plan --help", _command("--help")),
+        ("pdd-plan optimize quickstart", _command("optimize", "quickstart")),
+        *_stages(),
+    ]
+    print("| what | seconds | multiples of the yardstick |")
+    print("|---|---|---|")
+    for what, seconds in rows:
+        print(f"| {what} | {seconds:.4f} | {seconds / unit_s:.1f} |")
+    print(f"\nYardstick: 200 real FFTs of 16,384 points, {unit_s:.4f} s.")
+
+
+def _yardstick() -> None:
+    import numpy as np
+
+    values = np.linspace(0.0, 1.0, 16384)
+    for _ in range(200):
+        np.fft.irfft(np.fft.rfft(values))
+
+
+def _median(work: Callable[[], object], times: int) -> float:
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def _command(*arguments: str) -> float:
+    def run() -> None:
+        subprocess.run([*PROGRAM, *arguments], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+
+    return _median(run, 5)
+
+
+def _stages() -> Sequence[tuple[str, float]]:
+    """Time the stages of the quickstart's plan, each once, and its evaluation many times."""
+    start = time.perf_counter()
+    from pdd_plan.fleet.build import build_problem
+    from pdd_plan.fleet.evaluate import evaluate
+    from pdd_plan.fleet.paths import PathModel
+    from pdd_plan.optimizer.search import search
+    from pdd_plan.report import render
+    from pdd_plan.scenario import load_scenario
+    from pdd_plan.studies.planning import plan_scenario
+
+    imported = time.perf_counter()
+    scenario = load_scenario("quickstart")
+    loaded = time.perf_counter()
+    problem = build_problem(scenario).problem
+    built = time.perf_counter()
+    model = PathModel(problem)
+    result = search(problem, model=model)
+    searched = time.perf_counter()
+    plan = plan_scenario(scenario)
+    planned = time.perf_counter()
+    render(plan, "console", width=100)
+    rendered = time.perf_counter()
+    candidate = result.candidate
+    assert candidate is not None
+    atoms = len(problem.atoms)
+    one_s = _median(lambda: evaluate(problem, candidate, model), 21)
+    return (
+        ("import", imported - start),
+        ("load the scenario", loaded - imported),
+        ("workload, engines, lanes", built - loaded),
+        ("search, with proof", searched - built),
+        ("whole plan: build, search, baselines, evaluation", planned - searched),
+        ("render for the console", rendered - planned),
+        (f"one evaluation, {atoms} atoms", one_s),
+    )
+
+
+if __name__ == "__main__":
+    main()
