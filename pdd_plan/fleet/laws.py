@@ -232,10 +232,9 @@ class PathLaws:
         rest = (made * relay_s)[:, None, None] + (outputs - made)[:, None, None] * token_s
         waits = (engines, load_per_s, slot)
         ttft = self._law(pool_index, waits, times.ravel(), mass.ravel())
-        whole = times[:, :, None] + rest
-        e2e = self._law(
-            pool_index, waits, whole.ravel(), (mass[:, :, None] * token_weights).ravel()
-        )
+        # Against all the tokens, the mean of the transfer is enough.
+        whole = (times @ point_weights)[:, None] + rest[:, 0, :]
+        e2e = self._law(pool_index, waits, whole.ravel(), (share[:, None] * token_weights).ravel())
         return ttft, e2e
 
     def _law(

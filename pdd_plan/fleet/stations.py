@@ -13,8 +13,11 @@ from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.transfer import LaneState, RelayWork, relay_work
 from pdd_plan.queueing import BatchingResult, TimeGrid, continuous_batching, slot_pool
 
-FIXED_POINT_ROUNDS = 4
-"""Rounds for the batch of a relay pool and the residency that depends on it; it settles in 2-3."""
+FIXED_POINT_ROUNDS = 6
+"""Most rounds for the batch of a relay pool and the residency that depends on it."""
+
+SETTLED = 2e-3
+"""Change of the share of busy slots at which the rounds end."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +162,15 @@ def _relay_fixed_point(
             )
             for flow in flows
         }
-        busy = sum(
-            flow.flow_per_s * float(flow.relayed @ work[flow.lane].residency_s) for flow in flows
+        before, busy = (
+            busy,
+            sum(
+                flow.flow_per_s * float(flow.relayed @ work[flow.lane].residency_s)
+                for flow in flows
+            ),
         )
+        if abs(busy - before) <= SETTLED * total_slots:
+            break
     arrivals = sum(flow.flow_per_s * float(flow.relayed.sum()) for flow in flows)
     pool = slot_pool(arrivals, max(busy / arrivals, 1e-9), total_slots)
     states = {
