@@ -8,7 +8,7 @@ import numpy as np
 
 from pdd_plan.fleet.problem import FloatArray, Role
 from pdd_plan.optimizer.capacity import Engines
-from pdd_plan.optimizer.mixes import Front, Mix, cheapest_mix
+from pdd_plan.optimizer.mixes import Front, Mix, Stairs, cheapest_mix
 from pdd_plan.optimizer.states import StateTables
 
 ROOM = 2.0
@@ -51,10 +51,27 @@ class SiteCosts:
         fronts = {}
         for site in sites:
             most = ROOM * self.problem.load_steps * least(site)
-            pools = self.engines.options(site, role) if most > 0.0 else ()
-            stairs = [self.engines.slots(pool, self.slot_wait, most) for pool in pools]
-            fronts[site] = Front.of(stairs, most)
+            fronts[site] = Front.of(self._slots(site, role, most), most)
         return fronts
+
+    def _slots(self, site: str, role: Role, most: float) -> list[Stairs]:
+        pools = self.engines.options(site, role) if most > 0.0 else ()
+        return [self.engines.slots(pool, self.slot_wait, most) for pool in pools]
+
+    def stairs(self, site: str, role: Role) -> list[Stairs]:
+        """Bounds on what each pool option of a site can do, up to all that is looked at."""
+        if role == "relay":
+            return self._slots(site, role, self.relay[site].most)
+        if role == "decode":
+            return self._slots(site, role, self.decode[site].most)
+        demand = self.problem.arrival_rate_per_s
+        out = []
+        for pool in self.engines.options(site, role):
+            loads = self.engines.ideal(pool)[self.wait_index]
+            enough = np.flatnonzero(loads >= demand)
+            most = int(enough[0]) + 1 if enough.size else loads.size
+            out.append(self.engines.stairs(pool, loads[:most]))
+        return out
 
     def steps_cost(self, site: str) -> FloatArray:
         """Cost of prefill by steps of flow, from the bounds that are known so far."""

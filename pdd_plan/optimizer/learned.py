@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pdd_plan.fleet.problem import BoolArray, FloatArray
+from pdd_plan.fleet.problem import BoolArray, FloatArray, Role
 from pdd_plan.optimizer.mixes import Front
 from pdd_plan.optimizer.node import Node
 
@@ -51,6 +51,16 @@ class SiteRow:
     usd_per_hour: float
 
 
+@dataclass(frozen=True)
+class JointRow:
+    """Least cost of a site that carries so many steps and work beyond some mixes [currency/h]."""
+
+    site: str
+    steps: int
+    beyond: tuple[tuple[Role, float], ...]
+    usd_per_hour: float
+
+
 class Learned:
     """Rows of a node's model that are found on the way.
 
@@ -65,16 +75,18 @@ class Learned:
     def __init__(self, node: Node, possible: dict[str, BoolArray]) -> None:
         self.node = node
         self.possible = possible
-        self.thresholds: dict[tuple[str, str], set[float]] = {}
+        self.thresholds: dict[tuple[Role, str], set[float]] = {}
         self.paths: dict[tuple[int, bool], FloatArray] = {}
         self.rows: list[PathRow] = []
+        self.joint_rows: list[JointRow] = []
         self.site_rows: list[SiteRow] = []
 
     @property
     def size(self) -> int:
         """Number of things learned."""
         thresholds = sum(len(found) for found in self.thresholds.values())
-        return thresholds + len(self.paths) + len(self.rows) + len(self.site_rows)
+        rows = len(self.rows) + len(self.joint_rows) + len(self.site_rows)
+        return thresholds + len(self.paths) + rows
 
     # --- paths ---------------------------------------------------------------------------------
 
@@ -140,35 +152,43 @@ class Learned:
             mix = node.site_mix(site, sent, taken)
             true = np.inf if mix is None else mix.usd_per_hour
             if true > usd * (1.0 + TOLERANCE):
-                found |= self._learn_site(site, sent, taken, true)
+                found |= self._learn_site(site, sent, taken, usd, true)
         return found
 
-    def _learn_site(self, site: str, sent: Sequence[int], taken: Sequence[int], usd: float) -> bool:
+    def _learn_site(
+        self, site: str, sent: Sequence[int], taken: Sequence[int], modeled: float, usd: float
+    ) -> bool:
+        """Learn why a site costs more than in the model: the cause that holds most widely first."""
         node, states = self.node, self.node.states
+        steps = int(states.steps[list(sent)].sum()) if sent else 0
+        beyond: list[tuple[Role, float]] = []
         found = False
+        work: list[tuple[Role, Front, float]] = []
         if sent:
-            relay = node.costs.relay[site]
-            found |= self._learn_threshold("relay", site, relay, states.relay_erlang[list(sent)])
-            steps = int(states.steps[list(sent)].sum())
-            for state, with_relay in [(s, r) for s in sent for r in (False, True)]:
-                if (state, with_relay) in self.paths:
-                    found |= self._learn_row(state, steps, with_relay=with_relay)
+            total = float(states.relay_erlang[list(sent)].sum())
+            work.append(("relay", node.costs.relay[site], total))
         if taken:
-            decode = node.costs.decode[site]
-            work = states.decode_work_per_s[list(taken)]
-            found |= self._learn_threshold("decode", site, decode, work)
-        row = SiteRow(site, tuple(sorted({*sent, *taken})), usd)
-        if not found and row not in self.site_rows:
-            self.site_rows.append(row)
-            found = True
-        return found
-
-    def _learn_threshold(self, role: str, site: str, front: Front, work: FloatArray) -> bool:
-        """Tell work apart that needs the mix of this work from work that does not."""
-        total = float(work.sum()) * (1.0 - 1e-7)
-        below = front.capacity[front.capacity < total]
-        known = self.thresholds.setdefault((role, site), set())
-        if not below.size or float(below[-1]) in known:
-            return False
-        known.add(float(below[-1]))
-        return True
+            total = float(states.decode_work_per_s[list(taken)].sum())
+            work.append(("decode", node.costs.decode[site], total))
+        for role, front, total in work:
+            below = front.before(total) if total > 0.0 else None
+            if below is not None:
+                beyond.append((role, below))
+                known = self.thresholds.setdefault((role, site), set())
+                found |= below not in known
+                known.add(below)
+        for state, with_relay in [(s, r) for s in sent for r in (False, True)]:
+            if (state, with_relay) in self.paths:
+                found |= self._learn_row(state, steps, with_relay=with_relay)
+        if found:
+            return True
+        joint = node.ideal_usd(site, steps, dict(beyond))
+        row = JointRow(site, steps, tuple(beyond), joint)
+        if joint > modeled * (1.0 + TOLERANCE) and row not in self.joint_rows:
+            self.joint_rows.append(row)
+            return True
+        exact = SiteRow(site, tuple(sorted({*sent, *taken})), usd)
+        if exact not in self.site_rows:
+            self.site_rows.append(exact)
+            return True
+        return False

@@ -193,6 +193,11 @@ class Front:
         lines = [(_slope(a, b), a) for a, b in itertools.pairwise(corners)]
         return [(slope, usd - slope * work) for slope, (work, usd) in lines]
 
+    def before(self, needed: float) -> float | None:
+        """Largest capacity of a mix that does not do some work; None beyond the last capacity."""
+        at = int(np.searchsorted(self.capacity, needed * (1.0 - SLACK), side="left"))
+        return float(self.capacity[at - 1]) if 0 < at < self.capacity.size else None
+
     def after(self, below: float) -> float:
         """Cost of work beyond the capacity of a mix; infinite where the engines can do no more."""
         at = int(np.searchsorted(self.capacity, below, side="right"))

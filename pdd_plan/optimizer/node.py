@@ -17,7 +17,7 @@ from pdd_plan.fleet.problem import BoolArray, Candidate, Role
 from pdd_plan.optimizer.bounds import NodeBounds, node_bounds
 from pdd_plan.optimizer.capacity import Paths
 from pdd_plan.optimizer.costs import SiteCosts
-from pdd_plan.optimizer.mixes import NOTHING, Mix
+from pdd_plan.optimizer.mixes import NOTHING, SLACK, Mix, Stairs
 from pdd_plan.optimizer.states import States
 from pdd_plan.optimizer.together import Demand, Supply, cheapest_together
 
@@ -121,6 +121,31 @@ class Node:
         if with_relay:
             slots.append(self._slot_demand(site, "relay", float(self.states.relay_erlang[state])))
         return self._settled(site, [self.key(state)], steps, slots)
+
+    def ideal_usd(self, site: str, steps: int, beyond: dict[Role, float]) -> float:
+        """Least cost of a site if transfers took no time; infinite where it cannot be.
+
+        Parameters
+        ----------
+        steps : int
+            Steps of flow that it sends.
+        beyond : dict of role to float
+            Relay and decode work that it does more of.
+        """
+        engines, wait = self.costs.engines, self.costs.wait_index
+        pools = engines.options(site, "prefill") if steps else ()
+        stairs = [engines.stairs(pool, engines.ideal(pool)[wait]) for pool in pools]
+        demands = [Demand(stairs, steps * self.costs.tables.step_per_s)]
+        for role, below in beyond.items():
+            more = max(below * (1.0 + 1.2 * SLACK), 1e-9)
+            demands.append(self._slot_demand(site, role, more))
+        mix = cheapest_together(demands, self._supplies[site])
+        return np.inf if mix is None else mix.usd_per_hour
+
+    def may_compete(self, site: str, stairs: Sequence[Stairs]) -> bool:
+        """Whether a site runs short of chips or power if each option has its largest count."""
+        most = {one.pool: int(one.counts[-1]) for one in stairs}
+        return not self._supplies[site].holds(most, {one.pool: one for one in stairs})
 
     def _settled(
         self, site: str, keys: Sequence[StateKey], steps: int, slots: Sequence[Demand]
