@@ -15,6 +15,7 @@ from pdd_plan.roofline.fit import get_value
 ORDER = [
     "compute",
     "compute_moe",
+    "dedicated_prefill",
     "compute_bf16",
     "memory",
     "link",

@@ -15,7 +15,7 @@ from pdd_plan.roofline.runs import MeasuredRun, RunArrays
 
 CALIBRATION_PRIOR_SD = 0.5  # how far one model on one chip strays from the shared values
 OFFSET_SHRINK = 0.9  # share of a median offset that is taken over
-IDENTIFIED = 0.9  # a parameter whose information is prior by more than this stays at its default
+IDENTIFIED = 0.7  # a parameter that keeps more of its prior's variance stays at its default
 FEWEST_POINTS = 5  # below, only an offset is fitted
 _MEASURE_WEIGHTS = np.array([1.0, 0.5])
 

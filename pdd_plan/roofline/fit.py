@@ -35,8 +35,8 @@ class Fitted:
     log_sd : ndarray
         Standard deviation of each logarithm, from the curvature at the optimum.
     prior_share : ndarray
-        Share of the information on each parameter that is prior: near 1 means that the data do
-        not identify it.
+        Variance left of each parameter's prior, 0 to 1: near 1 means that the data do not
+        identify it, alone or beside the others.
     """
 
     efficiencies: Efficiencies
@@ -135,11 +135,11 @@ def fit_efficiencies(
     jacobian = np.asarray(solution.jac, dtype=np.float64)
     information = jacobian.T @ jacobian
     covariance = np.linalg.inv(information)
-    prior = 1.0 / prior_sd**2
+    variance = np.diag(covariance)
     return Fitted(
-        efficiencies=with_values(start, dict(zip(names, np.exp(solution.x), strict=True))),
+        efficiencies=with_values(start, dict(zip(names, np.exp(solution.x).tolist(), strict=True))),
         names=tuple(names),
         log_values=solution.x,
-        log_sd=np.sqrt(np.diag(covariance)),
-        prior_share=prior / np.diag(information),
+        log_sd=np.sqrt(variance),
+        prior_share=variance / prior_sd**2,
     )

@@ -146,8 +146,10 @@ def test_weight_bytes_of_deepseek_v3() -> None:
 
 @pytest.mark.parametrize(
     ("model", "heads"),
-    [("llama-3.1-70b", 64), ("qwen3-235b-a22b", 64), ("gpt-oss-120b", 64), ("kimi-k2", 64)]
-    + [("deepseek-v4-pro", 128), ("glm-4.6", 96)],
+    [
+        *(("llama-3.1-70b", 64), ("qwen3-235b-a22b", 64), ("gpt-oss-120b", 64)),
+        *(("kimi-k2", 64), ("deepseek-v4-pro", 128), ("glm-4.6", 96)),
+    ],
 )
 def test_query_heads_as_published(model: str, heads: int) -> None:
     assert counts_of(model).heads == heads

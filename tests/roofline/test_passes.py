@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import replace
 
@@ -101,7 +102,7 @@ def test_more_chips_approach_the_latency_floor() -> None:
         times = times_of("h200", "llama-3.1-70b", EngineShape(chips, chips))
         steps.append(float(times.decode_step_s(8, 4000)))
         fixed.append(float(times.decode_parts(8, 4000).overhead_s))
-    gains = [a / b for a, b in zip(steps, steps[1:], strict=False)]
+    gains = [a / b for a, b in itertools.pairwise(steps)]
     assert gains == sorted(gains, reverse=True)
     assert all(gain > 1.0 for gain in gains)
     assert all(step > floor for step, floor in zip(steps, fixed, strict=True))
