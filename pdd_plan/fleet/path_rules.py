@@ -94,28 +94,40 @@ class PathRules:
         return found
 
     def reached(
-        self, pool: int, engines: int, rules: Sequence[PathRule], number: int
+        self, pool: int, engines: Sequence[int], rules: Sequence[PathRule], number: int
     ) -> FloatArray:
-        """Attainment of a limit by utilization at the peak and path, shape (utilizations, rules).
+        """Attainment of a limit by utilization at the peak, count and path.
 
-        For a limit on a mean: the share of it that is left over.
+        Returns
+        -------
+        ndarray, shape (utilizations, engines, rules)
+            For a limit on a mean: the share of it that is left over.
         """
         path, limit = self.prefill[pool], self.limits[number]
+        periods = list(zip(self._shares, self.problem.period_weights, strict=True))
         if limit.percentile == 0:
-            waits = np.zeros(UTILIZATIONS.size)
-            for weight, share in zip(self._shares, self.problem.period_weights, strict=True):
-                waits += share * (weight @ path.mean_waits_s(engines))
+            table = np.stack([path.mean_waits_s(count) for count in engines], axis=1)
+            waits = sum(share * (weight @ table) for weight, share in periods)
             known = np.array([rule.known_s[number] for rule in rules])
-            return np.asarray(1.0 - (waits[:, None] + known) / limit.limit_s)
-        table = path.wait_table(engines)
-        total = np.zeros((UTILIZATIONS.size, len(rules)))
-        for period, share in enumerate(self.problem.period_weights):
+            return np.asarray(1.0 - (waits[:, :, None] + known) / limit.limit_s)
+        total = np.zeros((UTILIZATIONS.size, len(engines), len(rules)))
+        tables = [path.wait_table(count) for count in engines]
+        for period, (weight, share) in enumerate(periods):
             kernels = np.stack([rule.kernels[number, period] for rule in rules], axis=1)
-            here = table @ kernels
+            here = np.stack([table @ kernels for table in tables], axis=1)
             if self.problem.period_multipliers[period] < self.problem.peak_multiplier:
-                here = self._shares[period] @ here
+                here = np.tensordot(weight, here, axes=1)
             total += share * here
         return total
+
+    def idle(self, rules: Sequence[PathRule], number: int) -> FloatArray:
+        """What no number of engines can raise the attainment of a limit above, shape (rules,)."""
+        limit = self.limits[number]
+        if limit.percentile == 0:
+            known = np.array([rule.known_s[number] for rule in rules])
+            return np.asarray(1.0 - known / limit.limit_s)
+        mass = np.array([rule.kernels[number].sum(axis=1) for rule in rules])
+        return np.asarray(mass @ self.problem.period_weights)
 
     @cached_property
     def _shares(self) -> list[FloatArray]:

@@ -91,6 +91,10 @@ class PrefillPath:
             )
         return self._tables[servers]
 
+    def has_table(self, engines: int) -> bool:
+        """Whether the waiting times of a count are at hand."""
+        return self.servers(engines) in self._tables
+
     @lru_cache(maxsize=1024)  # noqa: B019 - a path lives as long as its problem
     def rdma_inflation(self, threshold_index: int) -> tuple[float, float]:
         """Factor on RDMA times and cap on the pool's utilization, from use of the engine's NIC.
@@ -172,7 +176,7 @@ class PrefillPath:
             inflation, _ = self.rdma_inflation(threshold_index)
             moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
             slack = slack - moved - first_step_s
-        return self._spread(slack[None], problem.atoms.weight[relayed])[0]
+        return np.asarray(self._spread(slack[None], problem.atoms.weight[relayed])[0])
 
     def mean_known_s(
         self,
@@ -208,7 +212,7 @@ class PrefillPath:
     def idle_kernel(self, limit: Limit, first_step_s: float, token_s: float = 0.0) -> FloatArray:
         """Kernel if no transfer took any time: attainment is nowhere above it."""
         slack = self.slack_s(limit, token_s) - first_step_s
-        return self._spread(slack[None], self.problem.atoms.weight)[0]
+        return np.asarray(self._spread(slack[None], self.problem.atoms.weight)[0])
 
     def slack_s(self, limit: Limit, token_s: float = 0.0) -> FloatArray:
         """Time left for waiting and transfer, shape (atoms,)."""

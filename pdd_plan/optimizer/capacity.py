@@ -15,7 +15,7 @@ import numpy as np
 from pdd_plan.fleet.lanes import StateKey
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.prefill import UTILIZATIONS
-from pdd_plan.fleet.problem import FloatArray, PoolOption, Role
+from pdd_plan.fleet.problem import BoolArray, FloatArray, PoolOption, Role
 from pdd_plan.optimizer.mixes import Stairs
 from pdd_plan.optimizer.states import IntArray
 
@@ -74,11 +74,19 @@ class Engines:
         known = self._slots.get((index, slot_wait), np.zeros(1))
         counts = self.counts[index]
         while known[-1] < needed and known.size < counts.size:
-            more = counts[known.size : known.size + max(8, known.size)]
+            least = self._least_engines(index, needed)
+            ahead = int(np.searchsorted(counts, least)) + 1 - known.size
+            more = counts[known.size : known.size + max(ahead, 2)]
             known = np.concatenate([known, self._slot_capacities(index, more, slot_wait)])
             self._slots[index, slot_wait] = known
         enough = int(np.argmax(known >= needed)) if known.max() >= needed else known.size - 1
         return self.stairs(index, known[: enough + 1])
+
+    def _least_engines(self, index: int, needed: float) -> float:
+        """Count below which a relay or decode option surely cannot do a given work."""
+        pool = self.model.slot_pools[index]
+        most = pool.working_batch if pool.pool.role == "relay" else pool.most_per_engine_s
+        return needed / most if most > 0.0 else np.inf
 
     def _slot_capacities(self, index: int, counts: IntArray, slot_wait: float) -> FloatArray:
         pool = self.model.slot_pools[index]
@@ -130,20 +138,40 @@ class Paths:
                 loads = np.fmin(loads, known)
         return loads
 
-    def unknown(self, index: int, option: int, keys: Sequence[StateKey]) -> list[StateKey]:
-        """Lane states on which the load of a count is not known."""
+    def unknown(
+        self, index: int, option: int, keys: Sequence[StateKey], wait_index: int
+    ) -> list[StateKey]:
+        """Lane states on which the load of a count is not known at a slot wait."""
         found = ((key, self._known.get((index, key))) for key in keys)
-        return [key for key, known in found if known is None or np.isnan(known[0, option])]
+        return [key for key, row in found if row is None or np.isnan(row[wait_index, option])]
 
-    def learn(self, index: int, option: int, keys: Sequence[StateKey]) -> None:
-        """Compute the load of a count on lane states."""
-        model = self.engines.model
-        count = int(self.engines.counts[index][option])
+    def learn(self, index: int, option: int, keys: Sequence[StateKey], wait_index: int) -> None:
+        """Compute the load of a count on lane states, and of all counts that cost no new table.
+
+        Where no number of engines keeps the limits, that is learned instead, without any table.
+        """
+        hopeless = self.hopeless(index, keys)[wait_index]
+        rest = np.flatnonzero(~hopeless).tolist()
+        if not rest:
+            return
+        model, counts, waits = self.engines.model, self.engines.counts[index], self.engines.waits
         rules = model.rules.of(index, keys, self.threshold_index)
-        loads = model.prefill_loads_per_s(index, count, rules, self.engines.waits)
-        for column, key in enumerate(keys):
-            known = self._known.get((index, key))
-            if known is None:
-                known = np.full(self.engines.ideal(index).shape, np.nan)
+        path = model.prefill[index]
+        path.wait_table(int(counts[option]))
+        options = [i for i in range(1, counts.size) if path.has_table(int(counts[i]))]
+        engines = [int(counts[i]) for i in options]
+        loads = model.prefill_loads_per_s(index, engines, [rules[i] for i in rest], waits)
+        for column, i in enumerate(rest):
+            self._known[index, keys[i]][:, options] = loads[:, :, column]
+
+    def hopeless(self, index: int, keys: Sequence[StateKey]) -> BoolArray:
+        """Whether no count of a prefill option keeps the limits, shape (slot waits, keys)."""
+        new = [key for key in keys if (index, key) not in self._known]
+        if new:
+            model, shape = self.engines.model, self.engines.ideal(index).shape
+            rules = model.rules.of(index, new, self.threshold_index)
+            for key, dead in zip(new, model.hopeless(rules, self.engines.waits).T, strict=True):
+                known = np.full(shape, np.nan)
+                known[dead] = 0.0
                 self._known[index, key] = known
-            known[:, option] = loads[:, column]
+        return np.stack([(self._known[index, key] == 0.0).all(axis=1) for key in keys], axis=1)

@@ -42,6 +42,7 @@ class SiteCosts:
         self.wait_index = wait_index
         self.slot_wait = self.problem.slot_waits[wait_index]
         self.prefill = {site: self.steps_cost(site) for site in self.problem.prefill_sites}
+        self._sharp: set[tuple[str, int]] = set()
         self.relay = self._fronts("relay", self.problem.prefill_sites, tables.least_erlang)
         self.decode = self._fronts("decode", self.problem.decode_sites, tables.least_work_per_s)
 
@@ -89,6 +90,9 @@ class SiteCosts:
 
     def sharpen(self, site: str, steps: int) -> None:
         """Make the cost of prefill for a number of steps exact, if transfers took no time."""
+        if (site, steps) in self._sharp:
+            return
+        self._sharp.add((site, steps))
         while True:
             mix = self._ideal_mix(site, steps)
             counts = {} if mix is None else mix.engines

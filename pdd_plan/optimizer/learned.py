@@ -70,11 +70,16 @@ class Learned:
         The node; its states must not change any more.
     possible : dict of site to ndarray of bool, shape (steps + 1,)
         Numbers of steps that a prefill site may carry in a plan that counts.
+    usd_per_hour, bound : float
+        Only plans cheaper than this count, and none costs less than that.
     """
 
-    def __init__(self, node: Node, possible: dict[str, BoolArray]) -> None:
+    def __init__(
+        self, node: Node, possible: dict[str, BoolArray], usd_per_hour: float, bound: float
+    ) -> None:
         self.node = node
         self.possible = possible
+        self.room = usd_per_hour - bound
         self.thresholds: dict[tuple[Role, str], set[float]] = {}
         self.paths: dict[tuple[int, bool], FloatArray] = {}
         self.rows: list[PathRow] = []
@@ -94,23 +99,12 @@ class Learned:
         """Cost the paths over lanes in some states; False where all are known already."""
         new = [state for state in states if (state, False) not in self.paths]
         for state in new:
-            self.paths[state, False] = self._path_excess(state, with_relay=False)
-            if self.node.states.relay_erlang[state] > 0.0:
-                self.paths[state, True] = self._path_excess(state, with_relay=True)
+            possible = self.possible[str(self.node.source[state])]
+            relays = (False, True) if self.node.states.relay_erlang[state] > 0.0 else (False,)
+            for with_relay in relays:
+                excess = self.node.path_excess(state, possible, self.room, with_relay=with_relay)
+                self.paths[state, with_relay] = excess
         return bool(new)
-
-    def _path_excess(self, state: int, *, with_relay: bool) -> FloatArray:
-        """Cost above that of instant transfers by steps of the site; infinite if impossible."""
-        node, site = self.node, str(self.node.source[state])
-        least = node.costs.prefill[site]
-        out = np.full(least.size, np.inf)
-        own = int(node.states.steps[state])
-        for steps in np.flatnonzero(self.possible[site] & np.isfinite(least)):
-            if steps >= own:
-                mix = node.path_mix(state, int(steps), with_relay=with_relay)
-                if mix is not None:
-                    out[steps] = max(mix.usd_per_hour - least[steps], 0.0)
-        return out
 
     def path_gain(self, state: int, *, with_relay: bool) -> float:
         """Excess of a site whatever steps it carries while a lane is in a state; 0 if unknown."""

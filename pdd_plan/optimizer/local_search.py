@@ -57,7 +57,7 @@ class Neighborhood:
             gone = {int(s) for s in removed[move]}
             states = [s for s in choice.states if s not in gone]
             states += [int(s) for s in added[move] if s >= 0]
-            trial = self.node.choose(states)
+            trial = self.node.choose(states, choice.usd_per_hour)
             if trial is not None and trial.usd_per_hour < choice.usd_per_hour * (1.0 - 1e-9):
                 return trial
         return None

@@ -49,7 +49,7 @@ class NodeModel:
         self.decode_usd = dict(
             zip(self.problem.decode_sites, bounds.by_target.group_usd, strict=True)
         )
-        self.learned = Learned(node, self.sent)
+        self.learned = Learned(node, self.sent, usd_per_hour, bounds.value)
         self.closed = np.zeros(self.states.size, bool)
         self.reduced = np.zeros(self.states.size)
         self.open: list[Variable] = []

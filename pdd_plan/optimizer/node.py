@@ -6,14 +6,14 @@ cheapest engines that do them. So a search over lane states is a search over pla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pdd_plan.fleet.lanes import StateKey
-from pdd_plan.fleet.problem import BoolArray, Candidate, Role
+from pdd_plan.fleet.problem import BoolArray, Candidate, FloatArray, Role
 from pdd_plan.optimizer.bounds import NodeBounds, node_bounds
 from pdd_plan.optimizer.capacity import Paths
 from pdd_plan.optimizer.costs import SiteCosts
@@ -51,6 +51,7 @@ class Node:
         lanes = self.problem.lanes
         self.source = np.array([lanes[lane].source for lane in self.states.lane], dtype=object)
         self.target = np.array([lanes[lane].target for lane in self.states.lane], dtype=object)
+        self._paths: dict[tuple[StateKey, int, bool], tuple[float, bool]] = {}
         self._mixes: dict[tuple[str, tuple[int, ...], tuple[int, ...]], Mix | None] = {}
 
     @property
@@ -69,6 +70,18 @@ class Node:
         self.states = self.states.where(mask)
         self.source, self.target = self.source[mask], self.target[mask]
         self._mixes.clear()
+
+    def drop_hopeless(self, lanes: Iterable[int]) -> bool:
+        """Drop states of some lanes over which no engines keep the limits; False if none."""
+        engines, dead = self.costs.engines, np.zeros(self.states.size, bool)
+        for lane in lanes:
+            at = self.states.by_lane[lane]
+            pools = engines.options(self.problem.lanes[lane].source, "prefill")
+            keys = [self.key(state) for state in at]
+            wait = self.costs.wait_index
+            dead[at] = np.all([self.paths.hopeless(p, keys)[wait] for p in pools], axis=0)
+        self.keep(~dead)
+        return bool(dead.any())
 
     def key(self, state: int) -> StateKey:
         """Key of a state in the path model."""
@@ -93,34 +106,83 @@ class Node:
         pools = engines.options(site, role) if needed > 0.0 else ()
         return Demand([engines.slots(pool, self.slot_wait, needed) for pool in pools], needed)
 
-    def site_mix(self, site: str, sent: Sequence[int], taken: Sequence[int]) -> Mix | None:
-        """Cheapest engines of a site; None where none do.
+    def site_mix(
+        self, site: str, sent: Sequence[int], taken: Sequence[int], below: float = np.inf
+    ) -> Mix | None:
+        """Cheapest engines of a site; None where none do, or only ones that cost too much.
 
         Parameters
         ----------
         sent, taken : sequence of int
             States of the lanes that start and that end at the site.
+        below : float
+            What the engines must cost less than.
         """
         memo = (site, tuple(sorted(sent)), tuple(sorted(taken)))
-        if memo not in self._mixes:
-            states = self.states
-            slots = []
-            if sent:
-                erlang = float(states.relay_erlang[list(sent)].sum())
-                slots.append(self._slot_demand(site, "relay", erlang))
-            if taken:
-                work = float(states.decode_work_per_s[list(taken)].sum())
-                slots.append(self._slot_demand(site, "decode", work))
-            steps = int(states.steps[list(sent)].sum()) if sent else 0
-            self._mixes[memo] = self._settled(site, [self.key(s) for s in sent], steps, slots)
-        return self._mixes[memo]
+        if memo in self._mixes:
+            return self._mixes[memo]
+        states = self.states
+        slots = []
+        if sent:
+            erlang = float(states.relay_erlang[list(sent)].sum())
+            slots.append(self._slot_demand(site, "relay", erlang))
+        if taken:
+            work = float(states.decode_work_per_s[list(taken)].sum())
+            slots.append(self._slot_demand(site, "decode", work))
+        steps = int(states.steps[list(sent)].sum()) if sent else 0
+        mix, settled = self._settled(site, [self.key(s) for s in sent], steps, slots, below)
+        if settled:
+            self._mixes[memo] = mix
+        return mix if settled else None
 
-    def path_mix(self, state: int, steps: int, *, with_relay: bool) -> Mix | None:
-        """Cheapest prefill for steps of a site while a lane is in a state, or also its relay."""
-        site, slots = str(self.source[state]), []
-        if with_relay:
-            slots.append(self._slot_demand(site, "relay", float(self.states.relay_erlang[state])))
-        return self._settled(site, [self.key(state)], steps, slots)
+    def path_usd(self, state: int, steps: int, below: float, *, with_relay: bool) -> float:
+        """Least cost of prefill, and of relay if wanted, while a lane is in a state.
+
+        Parameters
+        ----------
+        steps : int
+            Steps of the site.
+        below : float
+            Cost from which on a lower bound is as good.
+        """
+        memo = (self.key(state), steps, with_relay)
+        known = self._paths.get(memo)
+        if known is None or (not known[1] and known[0] < below):
+            site, slots = str(self.source[state]), []
+            if with_relay:
+                erlang = float(self.states.relay_erlang[state])
+                slots.append(self._slot_demand(site, "relay", erlang))
+            mix, settled = self._settled(site, [memo[0]], steps, slots, below)
+            known = (np.inf if mix is None else mix.usd_per_hour, settled)
+            self._paths[memo] = known
+        return known[0]
+
+    def path_excess(
+        self, state: int, possible: BoolArray, enough: float, *, with_relay: bool
+    ) -> FloatArray:
+        """Cost above that of instant transfers while a lane is in a state, or a lower bound.
+
+        Parameters
+        ----------
+        possible : ndarray of bool, shape (steps + 1,)
+            Numbers of steps that the site may carry.
+        enough : float
+            Excess from which on a lower bound is as good.
+
+        Returns
+        -------
+        ndarray, shape (steps + 1,)
+            By steps of the site; infinite where they are not possible.
+        """
+        least = self.costs.prefill[str(self.source[state])]
+        out = np.full(least.size, np.inf)
+        own = int(self.states.steps[state])
+        for steps in np.flatnonzero(possible & np.isfinite(least)):
+            if steps >= own:
+                below = float(least[steps]) + enough
+                usd = self.path_usd(state, int(steps), below, with_relay=with_relay)
+                out[steps] = max(usd - least[steps], 0.0)
+        return out
 
     def ideal_usd(self, site: str, steps: int, beyond: dict[Role, float]) -> float:
         """Least cost of a site if transfers took no time; infinite where it cannot be.
@@ -148,39 +210,64 @@ class Node:
         return not self._supplies[site].holds(most, {one.pool: one for one in stairs})
 
     def _settled(
-        self, site: str, keys: Sequence[StateKey], steps: int, slots: Sequence[Demand]
-    ) -> Mix | None:
-        """Cheapest mix under capacities that are exact for the mix itself."""
-        engines, paths = self.costs.engines, self.paths
+        self,
+        site: str,
+        keys: Sequence[StateKey],
+        steps: int,
+        slots: Sequence[Demand],
+        below: float,
+    ) -> tuple[Mix | None, bool]:
+        """Cheapest mix under capacities that are exact for the mix itself.
+
+        Returns
+        -------
+        mix : Mix or None
+            None where there is none at all.
+        settled : bool
+            False where the search ended early: the cheapest mix costs that or more.
+        """
+        engines, paths, wait = self.costs.engines, self.paths, self.costs.wait_index
         flow = steps * self.costs.tables.step_per_s
+        pools = engines.options(site, "prefill") if steps else ()
         while True:
-            pools = engines.options(site, "prefill") if steps else ()
-            stairs = [
-                engines.stairs(pool, paths.loads(pool, keys)[self.costs.wait_index])
-                for pool in pools
-            ]
+            stairs = [engines.stairs(pool, paths.loads(pool, keys)[wait]) for pool in pools]
             demands = [Demand(stairs, flow), *slots] if steps else slots
             mix = cheapest_together(demands, self._supplies[site]) if demands else NOTHING
+            if mix is None:
+                return None, True
             settled = True
-            for pool, count in {} if mix is None else mix.engines.items():
+            for pool, count in mix.engines.items():
                 if pool in pools:
                     option = int(np.searchsorted(engines.counts[pool], count))
-                    unknown = paths.unknown(pool, option, keys)
-                    if unknown:
-                        paths.learn(pool, option, unknown)
-                        settled = False
-            if settled:
-                return mix
+                    unknown = paths.unknown(pool, option, keys, wait)
+                    settled &= not unknown
+                    if unknown and mix.usd_per_hour < below:
+                        paths.learn(pool, option, unknown, wait)
+            if settled or mix.usd_per_hour >= below:
+                return mix, settled
 
-    def choose(self, states: Sequence[int]) -> Choice | None:
-        """Cheapest engines for states of the open lanes; None where a site has none."""
+    def choose(self, states: Sequence[int], below: float = np.inf) -> Choice | None:
+        """Cheapest engines for states of the open lanes.
+
+        Parameters
+        ----------
+        states : sequence of int
+            One state of each open lane.
+        below : float
+            What the plan must cost less than.
+
+        Returns
+        -------
+        Choice or None
+            None where a site has no engines that do it, or only ones that cost too much.
+        """
         chosen = list(states)
         total = float(self.states.usd_per_hour[chosen].sum())
         engines: dict[int, int] = {}
         for site in dict.fromkeys((*self.source[chosen], *self.target[chosen])):
             sent = [s for s in chosen if self.source[s] == site]
             taken = [s for s in chosen if self.target[s] == site]
-            mix = self.site_mix(site, sent, taken)
+            mix = self.site_mix(site, sent, taken, below - total)
             if mix is None:
                 return None
             total += mix.usd_per_hour

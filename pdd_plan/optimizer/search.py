@@ -7,14 +7,15 @@ check. Both are valid at any moment, so an interrupted search still tells how go
 from __future__ import annotations
 
 import heapq
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.problem import BoolArray, Candidate, FloatArray, Problem
 from pdd_plan.optimizer.bounds import NodeBounds
 from pdd_plan.optimizer.capacity import Engines, Paths
 from pdd_plan.optimizer.costs import SiteCosts
@@ -32,6 +33,12 @@ FIRST_NODES = 6
 
 NEAR = 1.1
 """Plans up to this multiple of the best one are worth a look at what is near them."""
+
+FAR = 2.0
+"""Lane states are no start for a plan where it costs this multiple of the bound of the node."""
+
+FEW_STATES = 60
+"""Lane states of a node up to which each is costed with its waits before any model is made."""
 
 FIRST_SLICE_S = 4.0
 """Time a node gets at its first turn [s]; doubled at every further turn."""
@@ -181,7 +188,7 @@ class _Search:
         self.queue = [_Open(0.0, order, node) for order, node in enumerate(nodes)]
         self._bound_all()
         self._first_plan()
-        self._sharpen(costs)
+        self._sharpen()
         self._bound_all()
         while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
             self._work_on(heapq.heappop(self.queue))
@@ -198,26 +205,39 @@ class _Search:
                 one.bound = max(one.bound, one.bounds.value)
         heapq.heapify(self.queue)
 
-    def _sharpen(self, costs: list[SiteCosts]) -> None:
-        """Cost prefill with its waits at every site, before any node learns what comes on top."""
-        steps = range(1, self.problem.load_steps + 1)
-        for cost, site, count in itertools.product(costs, self.problem.prefill_sites, steps):
-            if self.left_s() <= 0.0 or not self._open(self.queue[0].bound):
-                return
-            cost.sharpen(site, count)
+    def _sharpen(self) -> None:
+        """Cost prefill with its waits, before any node learns what comes on top.
+
+        Only numbers of steps count that a site may carry in a plan cheaper than the known one.
+        """
+        for one in self.queue:
+            if not one.bounds or not self._open(one.bound):
+                continue
+            costs = one.node.costs
+            possible = one.bounds.by_source.with_group_steps() < self.cost
+            for site, steps in zip(self.problem.prefill_sites, possible, strict=True):
+                for count in np.flatnonzero(steps[1:]) + 1:
+                    if self.left_s() <= 0.0:
+                        return
+                    costs.sharpen(site, int(count))
 
     # --- plans ---------------------------------------------------------------------------------
 
     def _first_plan(self) -> None:
         """Look for plans at the nodes of the lowest bounds."""
         for one in heapq.nsmallest(FIRST_NODES, self.queue):
-            if self._open(one.bound) and one.bounds and self.left_s() > 0.0:
-                self._near(one, one.bounds.by_source.choice())
-                self._near(one, one.bounds.by_target.choice())
+            while self._open(one.bound) and one.bounds and self.left_s() > 0.0:
+                states = one.bounds.by_source.choice()
+                if not one.node.drop_hopeless(dict.fromkeys(one.node.states.lane[states].tolist())):
+                    self._near(one, states)
+                    self._near(one, one.bounds.by_target.choice())
+                    break
+                one.bounds = one.node.bounds()
+                one.bound = max(one.bound, one.bounds.value)
 
     def _near(self, one: _Open, states: list[int]) -> None:
         """Offer the best plan near some lane states."""
-        choice = one.node.choose(states) if states else None
+        choice = one.node.choose(states, FAR * one.bound) if states else None
         if choice is None:
             return
         if choice.usd_per_hour < self.cost * NEAR:
@@ -250,15 +270,34 @@ class _Search:
     def _relax(self, one: _Open) -> None:
         """Drop lane states by their bounds, then bound the node by its linear relaxation."""
         bounds = one.node.bounds()
-        one.node.keep(bounds.with_each() < self.cost)
-        if not one.node.states.size:
-            one.bound = float("inf")
+        least = bounds.with_each()
+        one.node.keep(least < self.cost)
+        if one.node.states.size <= FEW_STATES:
+            least = least[least < self.cost]
+            possible = bounds.by_source.with_group_steps() < self.cost
+            gains = self._path_gains(one.node, possible, self.cost - least)
+            one.node.keep(least + gains < self.cost)
+            bounds = one.node.bounds()
+            one.bound = max(one.bound, bounds.value)
+        if not self._open(one.bound):
             return
         one.model = NodeModel(one.node, bounds, self.cost)
         one.bound, states = one.model.relax(self.options.solver, self.left_s, one.bound)
         self.cuts += one.model.learned.size
         if self._open(one.bound):
             self._near(one, states)
+
+    def _path_gains(self, node: Node, possible: BoolArray, enough: FloatArray) -> FloatArray:
+        """What prefill costs more with the transfers of each lane state, at any steps it may do."""
+        rows = dict(zip(self.problem.prefill_sites, possible, strict=True))
+        gains = np.zeros(node.states.size)
+        for state in range(gains.size):
+            if self.left_s() > 0.0:
+                row = rows[str(node.source[state])]
+                gains[state] = node.path_excess(
+                    state, row, float(enough[state]), with_relay=False
+                ).min()
+        return gains
 
     def _turn(self, one: _Open) -> None:
         """Give the MILP of a node one slice of time."""

@@ -56,8 +56,8 @@ class States:
     def by_lane(self) -> dict[int, IntArray]:
         """Positions of the states of each lane that has any."""
         starts = np.flatnonzero(np.diff(self.lane, prepend=-1))
-        ends = np.append(starts[1:], self.size)
-        return {int(self.lane[a]): np.arange(a, b) for a, b in zip(starts, ends, strict=True)}
+        groups = np.split(np.arange(self.size), starts[1:]) if self.size else []
+        return {int(self.lane[at[0]]): at for at in groups}
 
 
 class StateTables:
