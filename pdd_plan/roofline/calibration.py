@@ -65,14 +65,23 @@ class Calibration:
 
 def calibration_names(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
     """Return the parameters that runs of their kind can depend on."""
-    names = ["compute", "memory", "kernel_s", "request_step_s", "arrival_steps"]
-    if any(run.model.is_moe for run in runs):
+    phases = {run.phase for run in runs}
+    moe = any(run.model.is_moe for run in runs)
+    names = ["compute", "memory", "kernel_s"]
+    if phases - {"prefill"}:
+        names.append("request_step_s")
+    if moe and "serving" in phases:
         names.append("compute_moe")
+    if moe and "prefill" in phases:
+        names.append("dedicated_prefill")
     if any(run.shape.chips > 1 for run in runs):
         names += ["link", "collective_s"]
+    if "serving" in phases:
+        names.append("arrival_steps")
     for framework in sorted({run.framework for run in runs}):
-        names.append(f"host_s.{framework}")
-        if framework != "trtllm":
+        if "serving" in phases:
+            names.append(f"host_s.{framework}")
+        if framework != "trtllm" and phases - {"prefill"}:
             names.append(f"decode_factor.{framework}")
         if any(run.checked_tokens > 1.0 for run in runs if run.framework == framework):
             names.append(f"accepted_tokens.{framework}")

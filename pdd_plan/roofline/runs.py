@@ -1,4 +1,8 @@
-"""Measured runs of aggregated engines, as arrays the fit can predict at once."""
+"""Measured runs of engines, as arrays the fit can predict at once.
+
+Three phases: *serving*, prefill and decode on the same engine at a fixed concurrency; *prefill*,
+one prompt at a time on an engine that does nothing else; *decode*, steps at a fixed batch.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,14 @@ from pdd_plan.roofline.operators import (
     decode_cache_bytes,
     prefill_attention_flop,
 )
+from pdd_plan.roofline.passes import decode_step, prefill_alone
+
+PHASES = ("serving", "prefill", "decode")
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One run of a serving benchmark at fixed concurrency.
+    """One measurement of an engine.
 
     Attributes
     ----------
@@ -43,9 +50,12 @@ class MeasuredRun:
     input_tokens, output_tokens : float
         Mean lengths [tokens].
     concurrency : float
-        Requests in flight.
+        Requests in flight; in the decode phase the batch.
     ttft_s, tpot_s : float
-        Measured means; NaN where not measured [s].
+        Measured means; NaN where not measured [s]. In the prefill phase `ttft_s` is the time of
+        one prompt, in the decode phase `tpot_s` the time of one step.
+    phase : str
+        One of `PHASES`.
     memory_fraction : float
         Share of device memory that the framework may use.
     max_running : float
@@ -68,6 +78,7 @@ class MeasuredRun:
     concurrency: float
     ttft_s: float = float("nan")
     tpot_s: float = float("nan")
+    phase: str = "serving"
     memory_fraction: float = 0.9
     max_running: float = float("inf")
     wait_steps: float = 0.0
@@ -87,8 +98,8 @@ class RunArrays:
         Mean request of each run.
     concurrency, wait_steps, checked_tokens, wave_share : ndarray
         As in `MeasuredRun`.
-    framework : ndarray of int
-        Index into `FRAMEWORKS`.
+    framework, phase : ndarray of int
+        Index into `FRAMEWORKS` and `PHASES`.
     measured : ndarray
         Logarithms of (TPOT, TTFT), one row per run.
     """
@@ -100,6 +111,7 @@ class RunArrays:
     checked_tokens: FloatArray
     wave_share: FloatArray
     framework: IndexArray
+    phase: IndexArray
     measured: FloatArray
 
     @classmethod
@@ -120,6 +132,7 @@ class RunArrays:
             checked_tokens=np.array([run.checked_tokens for run in runs]),
             wave_share=np.array([run.wave_share for run in runs]),
             framework=np.array([FRAMEWORKS.index(run.framework) for run in runs]),
+            phase=np.array([PHASES.index(run.phase) for run in runs]),
             measured=measured,
         )
 
@@ -134,6 +147,7 @@ class RunArrays:
             checked_tokens=self.checked_tokens[rows],
             wave_share=self.wave_share[rows],
             framework=self.framework[rows],
+            phase=self.phase[rows],
             measured=self.measured[rows],
         )
 
@@ -158,9 +172,31 @@ class RunArrays:
         )
 
     def predict_logs(self, efficiencies: Efficiencies) -> FloatArray:
-        """Return logarithms of predicted (TPOT, TTFT), one row per run."""
+        """Return logarithms of predicted (TPOT, TTFT), one row per run, by its phase."""
         result = self.predict(efficiencies)
-        return np.log(np.stack([result.tpot_s, result.ttft_s], axis=1))
+        predicted = np.stack([result.tpot_s, result.ttft_s], axis=1)
+        if self.phase.any():
+            alone = prefill_alone(
+                self.engine,
+                self.load.uncached_tokens,
+                self.load.prefill_flop,
+                self.load.prefix_bytes,
+                efficiencies,
+                dedicated=True,
+            )
+            factor = np.array([efficiencies.decode_factor[name] for name in FRAMEWORKS])
+            step = decode_step(
+                self.engine,
+                self.concurrency,
+                self.load.cache_bytes,
+                self.load.attention_flop,
+                efficiencies,
+                factor[self.framework],
+            )
+            prefill, decode = self.phase == 1, self.phase == 2
+            predicted[prefill, 1] = np.asarray(alone.total_s)[prefill]
+            predicted[decode, 0] = np.asarray(step.total_s)[decode]
+        return np.asarray(np.log(predicted))
 
 
 def _engine_and_load(run: MeasuredRun) -> tuple[EngineConstants, AggregatedLoad]:

@@ -9,7 +9,7 @@ import pytest
 
 from pdd_plan.catalog import load_chip, load_model
 from pdd_plan.errors import InputError
-from pdd_plan.roofline import Efficiencies, EngineShape
+from pdd_plan.roofline import Efficiencies, EngineShape, make_engine_times
 from pdd_plan.roofline.calibration import calibrate, calibration_names
 from pdd_plan.roofline.fit import fit_efficiencies, get_value, with_values
 from pdd_plan.roofline.runs import MeasuredRun, RunArrays
@@ -157,3 +157,51 @@ def test_nothing_measured_is_an_error() -> None:
     ]
     with pytest.raises(InputError, match="no measured TPOT or TTFT"):
         calibrate(blank)
+
+
+def phase_runs(truth: Efficiencies) -> list[MeasuredRun]:
+    """Prefill times and decode steps of Qwen3-235B on 8 H200, straight from the roofline."""
+    chip, model = load_chip("h200"), load_model("qwen3-235b-a22b")
+    shape, formats = EngineShape(8, 4, 2, 8), Formats("fp8", None, "fp8")
+    times = make_engine_times(chip, model, formats, shape, truth, "vllm")
+    base = MeasuredRun(chip, model, formats, shape, "vllm", 1.0, 2.0, 1.0)
+    runs = [
+        replace(
+            base,
+            phase="prefill",
+            input_tokens=length,
+            ttft_s=float(times.prefill_s(length, length)),
+        )
+        for length in (500.0, 2000.0, 8000.0, 30_000.0)
+    ]
+    for batch in (1.0, 8.0, 64.0, 256.0):
+        for context in (1000.0, 16_000.0):
+            step = float(times.decode_step_s(batch, context))
+            runs.append(
+                replace(
+                    base,
+                    phase="decode",
+                    input_tokens=context - 1.0,
+                    concurrency=batch,
+                    tpot_s=step,
+                )
+            )
+    return runs
+
+
+def test_single_phases_are_predicted_as_the_engine_times_do() -> None:
+    truth = Efficiencies.default()
+    arrays = RunArrays.from_runs(phase_runs(truth))
+    errors = arrays.predict_logs(truth) - arrays.measured
+    assert np.nanmax(np.abs(errors)) < 1e-9
+    assert np.isfinite(errors).sum() == 12
+
+
+def test_calibration_from_single_phases() -> None:
+    truth = with_values(Efficiencies.default(), {"dedicated_prefill": 2.0, "memory": 0.7})
+    runs = phase_runs(truth)
+    names = calibration_names(runs)
+    assert "dedicated_prefill" in names
+    assert not {"compute_moe", "arrival_steps", "host_s.vllm"} & set(names)
+    result = calibrate(runs, leave_one_out=False)
+    assert float(np.nanmedian(np.abs(result.errors))) < 0.03
