@@ -10,6 +10,7 @@ import pytest
 from pdd_plan.errors import InputError
 from pdd_plan.roofline import FRAMEWORKS, Efficiencies
 from pdd_plan.roofline.efficiencies import replace_from_mapping
+from pdd_plan.roofline.efficiency_files import render_efficiencies
 
 
 def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
@@ -71,3 +72,21 @@ def test_frameworks() -> None:
 def test_compute_times_its_factors_stays_below_the_peak() -> None:
     with pytest.raises(InputError, match="exceeds the peak"):
         replace(Efficiencies.default(), compute=0.8, compute_bf16=1.3)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    """To three digits, with ranges; only the parameters asked for."""
+    default = replace(Efficiencies.default(), source='a "lab"', date="2026-11-29")
+    file = tmp_path / "all.yaml"
+    file.write_text(render_efficiencies(default, header=("Two", "lines"), notes={"nic": "set"}))
+    read = Efficiencies.from_file(file)
+    assert read == default
+    changed = replace(default, memory=0.5, ranges={"memory": (0.4, 0.6)})
+    changed = replace(changed, host_s={**default.host_s, "vllm": 0.5})
+    text = render_efficiencies(changed, only=("memory", "host_s.vllm"))
+    file.write_text(text)
+    assert "compute" not in text
+    assert "trtllm" not in text
+    read = Efficiencies.from_file(file)
+    assert (read.memory, read.host_s["vllm"], read.compute) == (0.5, 0.5, default.compute)
+    assert read.host_s["trtllm"] == default.host_s["trtllm"]
