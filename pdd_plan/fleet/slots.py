@@ -87,7 +87,7 @@ def _decode_capacity(
     return capacity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SlotPool:
     """Capacity of one relay or decode pool option by number of engines."""
 
@@ -98,6 +98,7 @@ class SlotPool:
     def _steps(self) -> tuple[float, ...]:
         return tuple(self.pool.step_s.tolist())
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - a slot pool lives as long as its problem
     def decode_capacity_per_s(self, engines: int, slot_wait: float) -> float:
         """Largest request rate that the engines decode within every limit [requests/s]."""
         if engines == 0 or not self._steps:

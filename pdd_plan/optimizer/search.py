@@ -175,6 +175,7 @@ class _Search:
         first = [
             NodeTables(self.paths, index, wait, lanes, Reach(spread=FIRST_SPREAD, whole_flows=True))
             for index, wait in pairs
+            if wait == self.problem.slot_waits[0]
         ]
         self._first_plan(first)
         for order, (index, wait) in enumerate(pairs):
