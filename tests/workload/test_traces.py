@@ -295,6 +295,7 @@ def test_a_folder_is_no_trace(tmp_path):
         zstandard.compress(CSV.encode())[:10],
         b"\x28\xb5\x2f\xfd" + b"junk" * 9,
     ],
+    ids=["gzip cut", "gzip junk", "zstd cut", "zstd junk"],  # gzip holds the time: no id
 )
 def test_damaged_archives(tmp_path, data):
     path = tmp_path / "trace.csv"
