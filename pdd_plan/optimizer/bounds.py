@@ -135,28 +135,50 @@ def _split(run: FloatArray, part: FloatArray, total: int) -> int:
 
 @dataclass(frozen=True)
 class NodeBounds:
-    """The two ways to share flow out: with whole engines at the prefill or the decode sites."""
+    """Ways to share flow out: with whole engines at the prefill or at the decode sites.
+
+    Attributes
+    ----------
+    by_source, by_lane : Shares
+        Whole prefill engines by site; relay at its least price a unit, or by lane: a site that
+        sends N steps at most pays for relay what each lane would need alone, at least s / N of it.
+    by_target : Shares
+        Whole decode engines by site.
+    """
 
     by_source: Shares
+    by_lane: Shares
     by_target: Shares
 
     @property
     def value(self) -> float:
         """Lower bound on the cost of a node."""
-        return max(self.by_source.value, self.by_target.value)
+        return max(self.by_source.value, self.by_lane.value, self.by_target.value)
 
     def with_each(self) -> FloatArray:
         """Lower bound on the cost of a node with each state in use, shape (states,)."""
-        return np.maximum(self.by_source.with_each(), self.by_target.with_each())
+        ways = (self.by_source, self.by_lane, self.by_target)
+        return np.asarray(np.max([way.with_each() for way in dict.fromkeys(ways)], axis=0))
+
+    def sent(self) -> FloatArray:
+        """Lower bound with each prefill site sending 0, 1, ... steps, shape (sites, steps + 1)."""
+        ways = dict.fromkeys((self.by_source, self.by_lane))
+        return np.asarray(np.max([way.with_group_steps() for way in ways], axis=0))
 
 
-def node_bounds(states: States, costs: SiteCosts) -> NodeBounds:
+def node_bounds(states: States, costs: SiteCosts, gains: FloatArray) -> NodeBounds:
     """Bounds of a node from what work costs at each site.
+
+    Parameters
+    ----------
+    gains : ndarray, shape (states,)
+        What prefill of a site costs more than with instant transfers while a lane is in a state.
 
     Notes
     -----
     At one end sites pay for whole engines by steps of flow; at the other end, and for relay, a
-    unit of work pays its least price, which is additive over lanes.
+    unit of work pays its least price, which is additive over lanes. A site that sends N steps at
+    most pays the largest gain of its lanes, so at least s / N of each.
     """
     problem, count = costs.problem, costs.problem.load_steps
     sources, targets = list(problem.prefill_sites), list(problem.decode_sites)
@@ -164,13 +186,14 @@ def node_bounds(states: States, costs: SiteCosts) -> NodeBounds:
     source, target = [a for a, _ in ends], [b for _, b in ends]
     prefill = np.stack([costs.prefill[site] for site in sources])
     per_step = (prefill[:, 1:] / np.arange(1, count + 1)).min(axis=1)
-    usd, decoded = states.usd_per_hour.copy(), np.zeros(states.size)
-    work = np.zeros(states.size)
+    usd = states.usd_per_hour + gains * (states.steps / count)
+    decoded, relayed, alone, work = np.zeros((4, states.size))
     for lane, at in states.by_lane.items():
         relay, decode = costs.relay[sources[source[lane]]], costs.decode[targets[target[lane]]]
         erlang = relay.within(states.relay_erlang[at], states.steps[at], count)
         if erlang.any():
-            usd[at] += erlang * relay.usd_per_work
+            relayed[at] = erlang * relay.usd_per_work
+            alone[at] = relay.cost(erlang) * (states.steps[at] / count)
         work[at] = decode.within(states.decode_work_per_s[at], states.steps[at], count)
         decoded[at] = work[at] * decode.usd_per_work
     flow = states.steps * per_step[np.array(source, dtype=np.int64)[states.lane]]
@@ -180,10 +203,11 @@ def node_bounds(states: States, costs: SiteCosts) -> NodeBounds:
     for number, site in enumerate(targets):
         lanes = [part for lane, part in least.items() if target[lane] == number]
         decode_usd.append(_cost_of(costs.decode[site], sums.running(lanes)[-1]))
-    return NodeBounds(
-        Shares(states, usd + decoded, source, prefill),
-        Shares(states, usd + flow, target, np.stack(decode_usd)),
-    )
+    by_source = by_lane = Shares(states, usd + relayed + decoded, source, prefill)
+    if alone.any():
+        by_lane = Shares(states, usd + alone + decoded, source, prefill)
+    by_target = Shares(states, usd + relayed + flow, target, np.stack(decode_usd))
+    return NodeBounds(by_source, by_lane, by_target)
 
 
 def _cost_of(front: Front, work: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from pdd_plan.optimizer.capacity import Engines
 from pdd_plan.optimizer.mixes import Front, Mix, Stairs, cheapest_mix
 from pdd_plan.optimizer.states import StateTables
 
-ROOM = 2.0
+ROOM = 1.5
 """Work looked at, as a multiple of what the demand brings in the lane states that bring least."""
 
 

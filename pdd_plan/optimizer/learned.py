@@ -70,16 +70,14 @@ class Learned:
         The node; its states must not change any more.
     possible : dict of site to ndarray of bool, shape (steps + 1,)
         Numbers of steps that a prefill site may carry in a plan that counts.
-    usd_per_hour, bound : float
-        Only plans cheaper than this count, and none costs less than that.
+    room : float
+        Excess from which on a site is too dear for a plan that counts.
     """
 
-    def __init__(
-        self, node: Node, possible: dict[str, BoolArray], usd_per_hour: float, bound: float
-    ) -> None:
+    def __init__(self, node: Node, possible: dict[str, BoolArray], room: float) -> None:
         self.node = node
         self.possible = possible
-        self.room = usd_per_hour - bound
+        self.room = room
         self.thresholds: dict[tuple[Role, str], set[float]] = {}
         self.paths: dict[tuple[int, bool], FloatArray] = {}
         self.rows: list[PathRow] = []

@@ -34,22 +34,22 @@ class NodeModel:
         The node; its states must not change any more.
     bounds : NodeBounds
         Bounds of the node.
-    usd_per_hour : float
-        Cost of a known plan: only cheaper ones count.
+    usd_per_hour, floor : float
+        Cost of a known plan: only cheaper ones count; and bound of the node with instant transfers.
     """
 
-    def __init__(self, node: Node, bounds: NodeBounds, usd_per_hour: float) -> None:
+    def __init__(self, node: Node, bounds: NodeBounds, usd_per_hour: float, floor: float) -> None:
         self.node = node
         self.problem = node.problem
         self.states = node.states
-        sent = bounds.by_source.with_group_steps() < usd_per_hour
+        sent = bounds.sent() < usd_per_hour
         taken = bounds.by_target.with_group_steps() < usd_per_hour
         self.sent = dict(zip(self.problem.prefill_sites, sent, strict=True))
         self.taken = dict(zip(self.problem.decode_sites, taken, strict=True))
         self.decode_usd = dict(
             zip(self.problem.decode_sites, bounds.by_target.group_usd, strict=True)
         )
-        self.learned = Learned(node, self.sent, usd_per_hour, bounds.value)
+        self.learned = Learned(node, self.sent, usd_per_hour - floor)
         self.closed = np.zeros(self.states.size, bool)
         self.reduced = np.zeros(self.states.size)
         self.open: list[Variable] = []

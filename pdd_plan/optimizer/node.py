@@ -51,6 +51,7 @@ class Node:
         lanes = self.problem.lanes
         self.source = np.array([lanes[lane].source for lane in self.states.lane], dtype=object)
         self.target = np.array([lanes[lane].target for lane in self.states.lane], dtype=object)
+        self.gains = np.zeros(self.states.size)
         self._paths: dict[tuple[StateKey, int, bool], tuple[float, bool]] = {}
         self._mixes: dict[tuple[str, tuple[int, ...], tuple[int, ...]], Mix | None] = {}
 
@@ -61,7 +62,7 @@ class Node:
 
     def bounds(self) -> NodeBounds:
         """Bounds of the node from the costs of the sites as known so far."""
-        return node_bounds(self.states, self.costs)
+        return node_bounds(self.states, self.costs, self.gains)
 
     def keep(self, mask: BoolArray) -> None:
         """Keep only some lane states."""
@@ -69,17 +70,34 @@ class Node:
             return
         self.states = self.states.where(mask)
         self.source, self.target = self.source[mask], self.target[mask]
+        self.gains = self.gains[mask]
         self._mixes.clear()
+
+    def combinations(self, most: int) -> list[list[int]] | None:
+        """Every set of lane states that carries the demand; None if there are more than some."""
+        found: list[list[int]] = []
+        lanes = list(self.states.by_lane.values())
+
+        def add(number: int, chosen: list[int], left: int) -> bool:
+            if left == 0:
+                found.append(chosen)
+                return len(found) <= most
+            if number == len(lanes):
+                return True
+            options = [s for s in lanes[number].tolist() if self.states.steps[s] <= left]
+            return all(
+                add(number + 1, [*chosen, s], left - int(self.states.steps[s])) for s in options
+            ) and add(number + 1, chosen, left)
+
+        whole = self.states.size <= most and add(0, [], self.problem.load_steps)
+        return found if whole else None
 
     def drop_hopeless(self, lanes: Iterable[int]) -> bool:
         """Drop states of some lanes over which no engines keep the limits; False if none."""
-        engines, dead = self.costs.engines, np.zeros(self.states.size, bool)
+        tables, dead = self.costs.tables, np.zeros(self.states.size, bool)
         for lane in lanes:
             at = self.states.by_lane[lane]
-            pools = engines.options(self.problem.lanes[lane].source, "prefill")
-            keys = [self.key(state) for state in at]
-            wait = self.costs.wait_index
-            dead[at] = np.all([self.paths.hopeless(p, keys)[wait] for p in pools], axis=0)
+            dead[at] = tables.hopeless(self.states, lane, self.threshold_index, self.slot_wait)
         self.keep(~dead)
         return bool(dead.any())
 

@@ -34,6 +34,9 @@ FIRST_NODES = 6
 NEAR = 1.1
 """Plans up to this multiple of the best one are worth a look at what is near them."""
 
+FEW_PLANS = 24
+"""Plans of a node up to which each is costed and no model is made."""
+
 FAR = 2.0
 """Lane states are no start for a plan where it costs this multiple of the bound of the node."""
 
@@ -214,7 +217,7 @@ class _Search:
             if not one.bounds or not self._open(one.bound):
                 continue
             costs = one.node.costs
-            possible = one.bounds.by_source.with_group_steps() < self.cost
+            possible = one.bounds.sent() < self.cost
             for site, steps in zip(self.problem.prefill_sites, possible, strict=True):
                 for count in np.flatnonzero(steps[1:]) + 1:
                     if self.left_s() <= 0.0:
@@ -244,17 +247,18 @@ class _Search:
             choice = Neighborhood(one.node).improve(choice, self.left_s)
         self._offer(one.node, choice)
 
-    def _offer(self, node: Node, choice: Choice) -> None:
-        """Check a plan and keep it if it is the cheapest so far."""
+    def _offer(self, node: Node, choice: Choice) -> bool:
+        """Keep a plan if it is the cheapest so far; False where it fails the check."""
         if choice.usd_per_hour >= self.cost:
-            return
+            return True
         candidate = node.candidate(choice)
         self.evaluations += 1
         if not check(self.problem, candidate, self.paths).ok:
-            return
+            return False
         self.best, self.cost = candidate, candidate.usd_per_hour(self.problem)
         if self.options.progress:
             self.options.progress(f"plan at {self.cost:.2f} per hour")
+        return True
 
     # --- nodes ---------------------------------------------------------------------------------
 
@@ -270,22 +274,36 @@ class _Search:
     def _relax(self, one: _Open) -> None:
         """Drop lane states by their bounds, then bound the node by its linear relaxation."""
         bounds = one.node.bounds()
-        least = bounds.with_each()
+        floor, least = bounds.value, bounds.with_each()
         one.node.keep(least < self.cost)
         if one.node.states.size <= FEW_STATES:
             least = least[least < self.cost]
-            possible = bounds.by_source.with_group_steps() < self.cost
-            gains = self._path_gains(one.node, possible, self.cost - least)
-            one.node.keep(least + gains < self.cost)
+            possible = bounds.sent() < self.cost
+            one.node.gains = self._path_gains(one.node, possible, self.cost - least)
+            one.node.keep(least + one.node.gains < self.cost)
             bounds = one.node.bounds()
             one.bound = max(one.bound, bounds.value)
         if not self._open(one.bound):
             return
-        one.model = NodeModel(one.node, bounds, self.cost)
+        combinations = one.node.combinations(FEW_PLANS)
+        if combinations is not None:
+            self._try_all(one, combinations)
+            return
+        one.model = NodeModel(one.node, bounds, self.cost, floor)
         one.bound, states = one.model.relax(self.options.solver, self.left_s, one.bound)
         self.cuts += one.model.learned.size
         if self._open(one.bound):
             self._near(one, states)
+
+    def _try_all(self, one: _Open, combinations: list[list[int]]) -> None:
+        """Close a node by costing every plan that it has left."""
+        for states in combinations:
+            if self.left_s() <= 0.0:
+                return
+            choice = one.node.choose(states, self.cost)
+            if choice is not None and not self._offer(one.node, choice):
+                return
+        one.bound = max(one.bound, self.cost)
 
     def _path_gains(self, node: Node, possible: BoolArray, enough: FloatArray) -> FloatArray:
         """What prefill costs more with the transfers of each lane state, at any steps it may do."""
@@ -316,13 +334,12 @@ class _Search:
             if not outcome.feasible:
                 return
             choice = one.node.choose(model.chosen())
-            if choice is not None:
-                self._offer(one.node, choice)
+            kept = choice is not None and self._offer(one.node, choice)
             known = model.learned.size
             learned = model.learn()
             self.cuts += model.learned.size - known
             if not learned:
-                if outcome.solved and choice is not None:
+                if outcome.solved and choice is not None and kept:
                     one.bound = max(one.bound, min(choice.usd_per_hour, self.cost))
                 return
 

@@ -26,6 +26,8 @@ class States:
 
     Attributes
     ----------
+    row : ndarray of int
+        Number of the state in the tables, the same at every threshold.
     lane, level, steps : ndarray of int
         Lane, bandwidth level and flow in steps (1 or more).
     usd_per_hour : ndarray
@@ -36,6 +38,7 @@ class States:
         Relay slots kept busy.
     """
 
+    row: IntArray
     lane: IntArray
     level: IntArray
     steps: IntArray
@@ -73,6 +76,8 @@ class StateTables:
 
     def __init__(self, model: PathModel, lanes: Iterable[int]) -> None:
         self.problem: Problem = model.problem
+        self._model = model
+        self._margins: dict[int, FloatArray] = {}
         self.step_per_s = self.problem.arrival_rate_per_s / self.problem.load_steps
         open_lanes = sorted(lanes)
         total = self.problem.load_steps
@@ -82,9 +87,10 @@ class StateTables:
         for lane in open_lanes:
             levels = range(self.problem.lanes[lane].bytes_per_s.size)
             keys = [(level, s * self.step_per_s) for level in levels for s in steps]
-            for (level, flow), load in zip(keys, model.lanes.loads(lane, keys), strict=True):
+            options = [(lane, level, count) for level in levels for count in steps]
+            for option, load in zip(options, model.lanes.loads(lane, keys), strict=True):
                 if load is not None:
-                    rows.append((lane, level, round(flow / self.step_per_s)))
+                    rows.append(option)
                     loads.append(load)
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         count = self.problem.thresholds.size
@@ -100,6 +106,7 @@ class StateTables:
         erlang = self._erlang[:, threshold_index]
         use = np.isfinite(erlang) & self._ok[:, threshold_index]
         return States(
+            np.flatnonzero(use),
             self._lane[use],
             self._level[use],
             self._steps[use],
@@ -107,6 +114,28 @@ class StateTables:
             self._work[use, threshold_index],
             erlang[use],
         )
+
+    def margins(self, lane: int) -> FloatArray:
+        """Largest slot wait at which idle prefill keeps the limits, shape (states, thresholds).
+
+        By states of a lane in the tables; above it no number of engines does.
+        """
+        if lane not in self._margins:
+            at = np.flatnonzero(self._lane == lane)
+            keys = [self.key(lane, int(self._level[i]), int(self._steps[i]))[1:] for i in at]
+            margins = np.full((at.size, self._work.shape[1]), -np.inf)
+            for pool in self.problem.pool_indices(self.problem.lanes[lane].source, "prefill"):
+                margins = np.maximum(margins, self._model.rules.idle_margins(pool, lane, keys))
+            self._margins[lane] = margins
+        return self._margins[lane]
+
+    def hopeless(
+        self, states: States, lane: int, threshold_index: int, slot_wait: float
+    ) -> BoolArray:
+        """Which states of a lane no number of prefill engines can serve."""
+        at = states.by_lane[lane]
+        first = int(np.argmax(self._lane == lane))
+        return np.asarray(self.margins(lane)[states.row[at] - first, threshold_index] < slot_wait)
 
     def key(self, lane: int, level: int, steps: int) -> StateKey:
         """Key of a state in the path model."""
