@@ -1,4 +1,4 @@
-"""What a problem can carry: the largest rate, and the rate of most requests per cost.
+"""What a problem can carry: searches at one rate after another, and the largest rate.
 
 The cost C(rate) of the cheapest fleet that carries a rate is a staircase that never falls: a fleet
 that keeps the planning rule at some rate keeps it at any lower one, with the same lane shares. So
@@ -8,7 +8,6 @@ one fleet found, or one rate proven impossible, says something of every lower or
 from __future__ import annotations
 
 import copy
-import heapq
 import math
 import time
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from pdd_plan.fleet.goodput import goodput
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.prefill import UTILIZATIONS
 from pdd_plan.fleet.problem import Candidate, Problem
-from pdd_plan.optimizer.search import OPTIMAL_GAP, Scope, SearchOptions, search
+from pdd_plan.optimizer.search import Scope, SearchOptions, search
 
 PRECISION = 1e-3
 """Relative gap of a goodput, or of a goodput per cost, at which the search for it ends."""
@@ -27,15 +26,6 @@ LOWEST = 1e-6
 
 FLEET_SHARE = 0.3
 """Share of the time limit that is kept for the cheapest fleet at the goodput."""
-
-FIRST_SLICE_S = 1.5
-"""Time of one search at a rate, where several are to come [s]; doubled where it was too short."""
-
-SLICE_SHARE = 1.0 / 40.0
-"""The same, as a share of the time limit, where that is more."""
-
-WIDE = 1.05
-"""A span of rates is split at its geometric middle while its ends are further apart than this."""
 
 SEARCH_SHARE = 0.3
 """Most of the time limit that one search at a rate may take, where several are to come."""
@@ -176,6 +166,22 @@ class Rates:
             rate = self.model.slot_pools[index].most_per_engine_s
         return rate / self.problem.peak_multiplier
 
+    def least_usd_per_hour(self) -> float:
+        """Cost that no fleet is below: one engine each of the cheapest prefill and decode."""
+        lanes = [self.problem.lanes[i] for i in self.scope.lanes_of(self.problem)]
+        usd = 0.0
+        for role, sites in (
+            ("prefill", {lane.source for lane in lanes}),
+            ("decode", {lane.target for lane in lanes}),
+        ):
+            prices = [
+                pool.usd_per_engine_hour * pool.min_engines
+                for pool in self.problem.pools
+                if pool.role == role and pool.site in sites
+            ]
+            usd += min(prices, default=0.0)
+        return usd
+
     def at(self, rate_per_s: float) -> tuple[Problem, PathModel]:
         """Return problem and path model at a rate; the tables are those of the first."""
         problem = replace(self.problem, arrival_rate_per_s=rate_per_s)
@@ -293,113 +299,3 @@ def largest_rate(rates: Rates) -> RateResult:
     if cheaper.candidate is not None:
         best = cheaper.candidate
     return rates.result(best, low, low, bound, cheaper.lower_usd_per_hour)
-
-
-@dataclass(order=True)
-class _Span:
-    """Rates in (low, high], none of which a fleet cheaper than ``usd_per_hour`` carries."""
-
-    key: float
-    low: float
-    high: float
-    usd_per_hour: float
-    turns: int = 0
-
-    @property
-    def most(self) -> float:
-        """Bound on the requests per cost of any fleet at these rates."""
-        return -self.key
-
-
-class _Ratio:
-    """State of the search for the most requests per cost."""
-
-    def __init__(self, rates: Rates) -> None:
-        self.rates = rates
-        self.best: Candidate | None = None
-        self.value = self.reached = self.closed = 0.0
-        self.lower_usd = math.inf
-        self.spans: list[_Span] = []
-        self.slice_s = max(FIRST_SLICE_S, SLICE_SHARE * rates.options.time_limit_s)
-
-    def push(self, low: float, high: float, usd_per_hour: float, turns: int) -> None:
-        """Keep a span whose fleets may be better than the best one."""
-        if high <= low:
-            return
-        key = high / usd_per_hour if usd_per_hour > 0.0 else math.inf
-        if key > self.value * (1.0 + PRECISION):
-            heapq.heappush(self.spans, _Span(-key, low, high, usd_per_hour, turns))
-        else:
-            self.closed = max(self.closed, key)
-
-    def ask(self, rate: float, high: float, usd_per_hour: float, turns: int) -> None:
-        """Search at a rate, and keep what is left of the rates from there up to ``high``."""
-        limit_s = self.slice_s * 2 ** max(turns - 1, 0)
-        answer = self.rates.ask(rate, first=False, limit_s=limit_s)
-        if answer.impossible:
-            return
-        lower = max(answer.lower_usd_per_hour, usd_per_hour)
-        if answer.candidate is not None:
-            reach = max(rate, self.rates.reach_of(answer.candidate))
-            usd = answer.candidate.usd_per_hour(self.rates.problem)
-            if usd > 0.0 and reach / usd > self.value:
-                self.best, self.value, self.reached = answer.candidate, reach / usd, reach
-                self.lower_usd = lower
-                self.rates.tell(f"{self.value:.4g} req/s per unit of cost at {reach:.4g} req/s")
-            if usd > 0.0 and lower >= usd * (1.0 - OPTIMAL_GAP):
-                self.closed = max(self.closed, min(reach, high) / lower)
-                self.push(reach, high, lower, 0)
-                return
-        self.push(rate, high, lower, turns + 1)
-
-    def split(self, span: _Span) -> None:
-        """Search at a rate inside a span, and put back what is left of it.
-
-        Just above the reach of a cheapest fleet, where costs jump; in the middle elsewhere.
-        """
-        low = max(span.low, self.value * (1.0 + 0.5 * PRECISION) * span.usd_per_hour)
-        wide = low > 0.0 and span.high > WIDE * low and span.turns > 0
-        rate = math.sqrt(low * span.high) if wide else max(low, 0.5 * PRECISION * span.high)
-        rate = min(max(rate, span.low * (1.0 + 0.5 * PRECISION)), span.high)
-        self.ask(rate, span.high, span.usd_per_hour, span.turns)
-        self.push(span.low, rate, span.usd_per_hour, max(span.turns, 1))
-
-
-def best_ratio(rates: Rates, least_per_s: float = 0.0) -> RateResult:
-    """Find the fleet of most requests per cost, over all rates that can be carried.
-
-    Parameters
-    ----------
-    rates : Rates
-        Problem, budget and time limit.
-    least_per_s : float
-        Least rate that the fleet must carry [requests/s].
-
-    Returns
-    -------
-    RateResult
-        With ``value`` and ``bound`` in requests/s per currency/h.
-
-    Notes
-    -----
-    Branch and bound over rates. On a span (a, b] the ratio is at most b over a bound on C(a),
-    since costs do not fall with the rate. The span of the largest such bound is searched next:
-    the fleet found at a rate m inside carries up to its own goodput g, and costs are then known
-    on all of (m, g]. The search ends where no span can beat the best fleet by the precision, or
-    with the time; the bound is the largest of any span.
-    """
-    state = _Ratio(rates)
-    most = rates.upper_bound()
-    floor = max(least_per_s, LOWEST * most)
-    if 0.0 < floor <= most:
-        state.ask(floor, most, 0.0, 0)
-    while state.spans and rates.left_s() > 0.0:
-        span = heapq.heappop(state.spans)
-        if span.high <= state.value * (1.0 + PRECISION) * span.usd_per_hour:
-            state.closed = max(state.closed, span.most)
-            continue
-        state.split(span)
-    left = max((span.most for span in state.spans), default=0.0)
-    fleet = scaled(state.best, state.reached) if state.best is not None else None
-    bound = max(left, state.closed)
-    return rates.result(fleet, state.reached, state.value, bound, state.lower_usd)

@@ -16,7 +16,8 @@ from pdd_plan.fleet.problem import Problem
 from pdd_plan.optimizer.search import Scope, SearchOptions
 from pdd_plan.scenario import scenario_from_data
 from pdd_plan.studies.planning import PlanOptions, plan_scenario
-from pdd_plan.studies.rates import PRECISION, Rates, best_ratio, largest_rate
+from pdd_plan.studies.rates import PRECISION, Rates, largest_rate
+from pdd_plan.studies.ratios import best_ratio
 from tests.optimizer.enumeration import Enumeration
 from tests.optimizer.test_brute_force import small_problem
 from tests.studies.scenarios import agent_fleet
