@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
-from pdd_plan.fleet.laws import GRID_SIZE, Law, convolved
+from pdd_plan.fleet.laws import Law, law_of_points, law_of_sum
 from pdd_plan.fleet.problem import FloatArray, Limit, PoolOption, Problem
 from pdd_plan.queueing import (
     BatchingResult,
     TimeGrid,
     continuous_batching,
-    point_masses,
     waiting_time_pmf,
 )
 
@@ -191,8 +190,7 @@ def _state(
     except UnstableQueueError:
         return None
     use = rate * float(atoms.weight @ service_s) / servers
-    grid = TimeGrid(float(batching.step_values_s[-1]) * 1.01 / (GRID_SIZE - 1), GRID_SIZE)
-    tpot = Law(grid.step_s, point_masses(batching.step_values_s, batching.step_weights, grid))
+    tpot = law_of_points(batching.step_values_s, batching.step_weights)
     return _State(ttft, tpot, use, batching)
 
 
@@ -200,16 +198,12 @@ def _ttft(
     problem: Problem, service_s: FloatArray, first_s: float, servers: int, rate_per_s: float
 ) -> Law:
     weight = problem.atoms.weight
-    horizon = 1.5 * float(service_s.max()) + 4.0 * float(weight @ service_s) + first_s
-    law = Law(1.0, np.zeros(1))
-    for _ in range(5):
-        grid = TimeGrid(horizon / (GRID_SIZE - 1), GRID_SIZE)
-        wait = waiting_time_pmf(
-            service_s, weight, servers, rate_per_s, grid, arrival_scv=problem.arrival_scv
-        )
-        known = point_masses(service_s + first_s, weight, grid)
-        law = Law(grid.step_s, convolved([wait, known]))
-        if law.masses.sum() > 0.995:
-            break
-        horizon *= 3.0
-    return law
+
+    def wait_on(grid: TimeGrid) -> list[FloatArray]:
+        return [
+            waiting_time_pmf(
+                service_s, weight, servers, rate_per_s, grid, arrival_scv=problem.arrival_scv
+            )
+        ]
+
+    return law_of_sum(service_s + first_s, weight, wait_on)

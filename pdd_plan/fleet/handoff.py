@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pdd_plan.fleet.laws import GRID_SIZE, Law
+from pdd_plan.fleet.laws import Law, law_of_points
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray
 from pdd_plan.fleet.stations import LaneFlow, extend_line, relay_site
 from pdd_plan.fleet.transfer import RelayWork, relay_work
-from pdd_plan.queueing import TimeGrid, point_masses
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,4 @@ def _push_s(model: PathModel, flow: LaneFlow, work: RelayWork) -> FloatArray:
 def _law(parts: list[tuple[FloatArray, FloatArray]]) -> Law:
     values = np.concatenate([values for values, _ in parts])
     mass = np.concatenate([mass for _, mass in parts])
-    horizon = max(float(values.max()), 1e-3) * 1.01
-    grid = TimeGrid(horizon / (GRID_SIZE - 1), GRID_SIZE)
-    return Law(grid.step_s, point_masses(values, mass / mass.sum(), grid))
+    return law_of_points(values, mass / mass.sum())

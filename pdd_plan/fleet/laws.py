@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,46 @@ def mixture(parts: Sequence[tuple[float, Law]]) -> Law:
     return Law(step_s, masses)
 
 
+def law_of_points(times_s: FloatArray, masses: FloatArray) -> Law:
+    """Law of weighted points, on a grid that just holds them all.
+
+    Parameters
+    ----------
+    times_s, masses : ndarray, shape (n,)
+        Durations [s] and their probabilities.
+    """
+    grid = TimeGrid(1.01 * max(float(times_s.max()), 1e-6) / (GRID_SIZE - 1), GRID_SIZE)
+    return Law(grid.step_s, point_masses(times_s, masses, grid))
+
+
+def law_of_sum(
+    times_s: FloatArray,
+    masses: FloatArray,
+    waits_on: Callable[[TimeGrid], list[FloatArray]],
+) -> Law:
+    """Law of a known time and independent waits.
+
+    The horizon starts at a few times the largest known time and grows until less than half a
+    percent lies beyond it.
+
+    Parameters
+    ----------
+    times_s, masses : ndarray, shape (n,)
+        Known times [s] and their probabilities.
+    waits_on : callable
+        Masses of each wait on a grid.
+    """
+    horizon = 1.5 * float(times_s.max()) + 4.0 * float(masses @ times_s)
+    law = Law(1.0, np.zeros(1))
+    for _ in range(5):
+        grid = TimeGrid(horizon / (GRID_SIZE - 1), GRID_SIZE)
+        law = Law(grid.step_s, convolved([*waits_on(grid), point_masses(times_s, masses, grid)]))
+        if law.masses.sum() > 0.995:
+            break
+        horizon *= 3.0
+    return law
+
+
 class PathLaws:
     """Latency laws of the lanes of a candidate.
 
@@ -88,7 +128,6 @@ class PathLaws:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.size = GRID_SIZE
 
     def lane(
         self,
@@ -167,8 +206,7 @@ class PathLaws:
         seam_s = made * relay_s + (work.gap_s @ work.point_weights)[relayed]
         times = (seam_s[:, None] + (outputs - made)[:, None] * token_s) / outputs[:, None]
         mass = flow.relayed[relayed, None] / share * token_weights
-        grid = TimeGrid(1.01 * float(times.max()) / (GRID_SIZE - 1), GRID_SIZE)
-        by_relay = Law(grid.step_s, point_masses(times.ravel(), mass.ravel(), grid))
+        by_relay = law_of_points(times.ravel(), mass.ravel())
         return mixture([(1.0 - share, straight), (share, by_relay)])
 
     @staticmethod
@@ -244,26 +282,16 @@ class PathLaws:
         times_s: FloatArray,
         masses: FloatArray,
     ) -> Law:
-        """Convolve the wait for prefill, known times and the wait for a slot.
-
-        The horizon starts at a few times the largest known time and grows until less than half
-        a percent lies beyond it.
-        """
+        """Convolve the wait for prefill, known times and the wait for a slot."""
         engines, load_per_s, slot = waits
-        horizon = 1.5 * float(times_s.max()) + 4.0 * float(masses @ times_s)
-        law = Law(1.0, np.zeros(1))
-        for _ in range(5):
-            grid = TimeGrid(horizon / (self.size - 1), self.size)
-            wait = self._wait(pool_index, engines, load_per_s, grid)
-            known = point_masses(times_s, masses, grid)
-            factors = [wait, known]
+
+        def waits_on(grid: TimeGrid) -> list[FloatArray]:
+            found = [self._wait(pool_index, engines, load_per_s, grid)]
             if slot.probability_wait > 1e-6 and np.isfinite(slot.wait_rate_per_s):
-                factors.append(slot_wait_masses(slot, grid))
-            law = Law(grid.step_s, convolved(factors))
-            if law.masses.sum() > 0.995:
-                break
-            horizon *= 3.0
-        return law
+                found.append(slot_wait_masses(slot, grid))
+            return found
+
+        return law_of_sum(times_s, masses, waits_on)
 
     def _wait(self, pool_index: int, engines: int, load_per_s: float, grid: TimeGrid) -> FloatArray:
         problem, pool = self.problem, self.problem.pools[pool_index]
@@ -284,9 +312,7 @@ class PathLaws:
         mass = (flow.relayed[:, None] * work.point_weights).ravel()
         gaps = work.gap_s.ravel()
         total = float(mass.sum())
-        horizon = max(float(gaps.max()), 1e-3) * 1.01
-        grid = TimeGrid(horizon / (GRID_SIZE - 1), GRID_SIZE)
-        return total, Law(grid.step_s, point_masses(gaps, mass / total, grid))
+        return total, law_of_points(gaps, mass / total)
 
 
 def _shares(loads: Mapping[int, float]) -> dict[int, float]:
@@ -297,9 +323,8 @@ def _shares(loads: Mapping[int, float]) -> dict[int, float]:
 def _step_law(state: SlotState) -> Law:
     """Law of the step time as tokens see it."""
     assert state.batching is not None
-    values, weights = state.batching.step_values_s, state.batching.step_weights
-    grid = TimeGrid(float(values[-1]) * 1.01 / (GRID_SIZE - 1), GRID_SIZE)
-    return Law(grid.step_s, point_masses(values, weights / weights.sum(), grid))
+    weights = state.batching.step_weights
+    return law_of_points(state.batching.step_values_s, weights / weights.sum())
 
 
 def convolved(factors: Sequence[FloatArray]) -> FloatArray:
