@@ -54,7 +54,7 @@ def candidate_shapes_of(
     rejected: list[RejectedShape] = []
     for chips in _powers_of_two(1, domain):
         _sort_out(
-            _shapes_of_size(chip, counts, chips),
+            _shapes_of_size(counts, chips),
             chip,
             counts,
             longest_request_tokens,
@@ -106,9 +106,8 @@ def _last_power(limit: int) -> int:
     return 1 << (max(limit, 1).bit_length() - 1)
 
 
-def _shapes_of_size(chip: ChipProfile, counts: OperatorCounts, chips: int) -> list[EngineShape]:
+def _shapes_of_size(counts: OperatorCounts, chips: int) -> list[EngineShape]:
     """Return the ways to use `chips` chips of one scale-up domain, most tensor parallel first."""
-    del chip
     if not counts.is_moe:
         return [EngineShape(chips, chips)]
     shapes = [EngineShape(chips, chips, 1, chips)]
