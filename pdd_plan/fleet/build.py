@@ -16,7 +16,6 @@ from pdd_plan.fleet.engines import EngineCatalog, RejectedOption, require_option
 from pdd_plan.fleet.kv_cache import kv_cache_bytes
 from pdd_plan.fleet.problem import (
     LaneOption,
-    Limit,
     PoolOption,
     Problem,
     ServingOptions,
@@ -51,8 +50,6 @@ class BuiltProblem:
         Chips on offer.
     rejected : tuple of RejectedOption
         Engine shapes that were no candidates.
-    warnings : tuple of str
-        What a reader of the plan should know.
     """
 
     problem: Problem
@@ -60,7 +57,6 @@ class BuiltProblem:
     model: ModelProfile
     chips: Mapping[tuple[str, str], ChipProfile]
     rejected: tuple[RejectedOption, ...]
-    warnings: tuple[str, ...]
 
 
 def build_problem(scenario: Scenario, workload: Workload | None = None) -> BuiltProblem:
@@ -118,9 +114,7 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
             for name, site in scenario.sites.items()
             for chip, offer in site.chips.items()
         },
-        limits=tuple(
-            Limit(one.metric, one.percentile, one.limit_s, one.key) for one in scenario.slo.limits
-        ),
+        limits=scenario.slo.limits,
         serving=_serving(scenario, model),
         period_multipliers=multipliers,
         period_weights=weights,
@@ -133,9 +127,7 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         routing_between=scenario.routing.between,
         allowed_thresholds=_allowed(scenario, thresholds),
     )
-    return BuiltProblem(
-        problem, workload, model, chips, tuple(engines.rejected), tuple(engines.warnings)
-    )
+    return BuiltProblem(problem, workload, model, chips, tuple(engines.rejected))
 
 
 def scenario_model(scenario: Scenario) -> ModelProfile:

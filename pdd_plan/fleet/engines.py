@@ -54,8 +54,6 @@ class EngineCatalog:
     ----------
     rejected : list of RejectedOption
         Shapes that cannot run the model, each with its reason.
-    warnings : list of str
-        What a reader of the plan should know.
     """
 
     scenario: Scenario
@@ -67,7 +65,6 @@ class EngineCatalog:
     relay_from: np.ndarray
     thresholds: int
     rejected: list[RejectedOption] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
     def pool_options(self) -> tuple[PoolOption, ...]:
         """Every pool option, by site, role, chip and shape."""

@@ -19,7 +19,7 @@ from pdd_plan.fleet.laws import Law, PathLaws, mixture
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
 from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState, decode_site, relay_site
-from pdd_plan.fleet.transfer import lane_state
+from pdd_plan.fleet.transfer import RelayWork, lane_state
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,6 @@ class Evaluation:
     relay_request_fraction: float
     relay_token_fraction: float
     relay_tokens: float
-    extend_fraction: float
     limits: tuple[LimitResult, ...]
     check: CheckResult
     handoff_mode: str
@@ -104,7 +103,6 @@ class _Parts:
     e2e: list[tuple[float, Law]] = field(default_factory=list)
     relay_requests: float = 0.0
     relay_tokens: float = 0.0
-    extend: float = 0.0
 
 
 def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = None) -> Evaluation:
@@ -164,7 +162,6 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
         relay_request_fraction=parts.relay_requests,
         relay_token_fraction=parts.relay_tokens / total_tokens,
         relay_tokens=parts.relay_tokens / parts.relay_requests if parts.relay_requests else 0.0,
-        extend_fraction=parts.extend,
         limits=tuple(_limit(limit, laws_by_metric[limit.metric]) for limit in problem.limits),
         check=checked,
         handoff_mode=mode,
@@ -250,7 +247,7 @@ def _collect(
     path: Mapping[str, tuple[float, Law]],
     flow: LaneFlow,
     share: float,
-    work: Mapping[int, object],
+    work: Mapping[int, RelayWork],
 ) -> None:
     for name in ("direct", "relay", "tpot", "gap", "e2e"):
         if name in path:
@@ -259,8 +256,7 @@ def _collect(
     parts.relay_requests += share * float(flow.relayed.sum())
     if flow.lane in work:
         done = work[flow.lane]
-        parts.relay_tokens += share * float(flow.relayed @ done.tokens)  # type: ignore[attr-defined]
-        parts.extend += share * float(flow.relayed @ done.extend_s)  # type: ignore[attr-defined]
+        parts.relay_tokens += share * float(flow.relayed @ done.tokens)
 
 
 def _pool_states(

@@ -16,39 +16,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pdd_plan.scenario.policy import Metric, SloLimit
 from pdd_plan.workload import Atoms
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Role = Literal["prefill", "relay", "decode"]
-Metric = Literal["ttft", "tpot", "handoff_gap", "e2e"]
-
-
-@dataclass(frozen=True)
-class Limit:
-    """One service-level limit: the given percentile of a metric must not exceed a time.
-
-    Attributes
-    ----------
-    metric : {"ttft", "tpot", "handoff_gap", "e2e"}
-        Time to first token, time per output token, gap at the hand-off, end to end.
-    percentile : float
-        In percent, such as 90; 0 stands for the mean.
-    limit_s : float
-        Upper limit [s].
-    key : str
-        Scenario key, such as ``ttft_p90``.
-    """
-
-    metric: Metric
-    percentile: float
-    limit_s: float
-    key: str
-
-    @property
-    def probability(self) -> float:
-        """The percentile as a probability in (0, 1)."""
-        return self.percentile / 100.0
+Limit = SloLimit
+"""A service-level limit is the same in a scenario and in its problem."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +74,6 @@ class PoolOption:
     host_s: float = 0.0
     first_token_steps: float = 1.0
     bound_by: str = "compute"
-    times_source: str = ""
 
     @property
     def slots(self) -> int:

@@ -76,7 +76,6 @@ def evaluate_by_size(
         relay_request_fraction=0.0,
         relay_token_fraction=0.0,
         relay_tokens=0.0,
-        extend_fraction=0.0,
         limits=_limits(problem, merged),
         check=CheckResult((), tuple(0.0 for _ in problem.pools)),
         handoff_mode="one_shot",

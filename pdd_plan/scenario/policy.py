@@ -47,6 +47,11 @@ class SloLimit:
     limit_s: float
     key: str
 
+    @property
+    def probability(self) -> float:
+        """The percentile as a probability in (0, 1)."""
+        return self.percentile / 100.0
+
 
 def _limit(words: str) -> Any:
     return Field(default=None, description=f"Limit on the {words}.")

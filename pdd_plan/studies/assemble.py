@@ -107,7 +107,7 @@ def assemble_plan(
         certificate=_certificate(problem, main, options),
         sensitivity=_sensitivity(problem, model, candidate, sensitivity),
         binding=binding_of(problem, candidate, evaluation) if candidate and evaluation else (),
-        warnings=warnings_of(scenario, built, main),
+        warnings=warnings_of(built, main),
         assumptions=assumptions_of(scenario, built),
         bcr_reference=reference[0],
         architecture=architecture_of(problem, candidate) if found and candidate else None,

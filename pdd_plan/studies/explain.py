@@ -115,9 +115,9 @@ def _defaults(scenario: Scenario, built: BuiltProblem) -> list[Assumption]:
     return out
 
 
-def warnings_of(scenario: Scenario, built: BuiltProblem, main: Scored) -> tuple[str, ...]:
+def warnings_of(built: BuiltProblem, main: Scored) -> tuple[str, ...]:
     """What a reader of the plan should know before trusting it."""
-    out = list(built.warnings) + list(built.workload.summary.warnings)
+    out = list(built.workload.summary.warnings)
     used = set()
     if main.candidate is not None:
         for engines, pool in zip(main.candidate.engines, built.problem.pools, strict=True):
@@ -142,7 +142,6 @@ def warnings_of(scenario: Scenario, built: BuiltProblem, main: Scored) -> tuple[
             f"the time limit ended the search: the plan is within "
             f"{main.certificate.gap:.1%} of the optimum"
         )
-    del scenario
     return tuple(dict.fromkeys(out))
 
 
@@ -177,13 +176,12 @@ def binding_of(
                     unit="chips",
                 )
             )
-    for index, (lane, level) in enumerate(zip(problem.lanes, candidate.levels, strict=True)):
+    for lane, level in zip(problem.lanes, candidate.levels, strict=True):
         if not lane.local and level == lane.bytes_per_s.size - 1:
             size = float(lane.bytes_per_s[level]) * 8e-9
             out.append(
                 Binding(what=f"link {lane.label} bandwidth", value=size, limit=size, unit="Gbps")
             )
-        del index
     return tuple(out)
 
 
