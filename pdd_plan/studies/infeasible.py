@@ -1,22 +1,21 @@
-"""Why no plan exists: limits that no fleet can meet, and the smallest change that makes one."""
+"""Why no plan exists, and the smallest single changes that make one."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.build import BuiltProblem
-from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Change, Failure, Infeasibility
 from pdd_plan.fleet.problem import LaneOption, Limit, Problem
 from pdd_plan.fleet.stability import shortfall, stable_rate_per_s
-from pdd_plan.optimizer.search import Scope, SearchOptions, search
+from pdd_plan.optimizer.search import SearchOptions, search
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.studies.possible import round_up, time_text
 
 MOST_TIMES = 64.0
 """Changes beyond this many times the present value are not looked for."""
@@ -26,146 +25,6 @@ EXPLAIN_S = 20.0
 
 ROUNDS = 6
 """Bisection rounds for a change: about 2 % of the span."""
-
-
-@dataclass(frozen=True)
-class _Idle:
-    """Best case of a latency limit: an idle fleet of the fastest engines on the best lane."""
-
-    best_s: float
-    where: str
-    prefill_s: float
-    late: float
-
-
-def require_possible(scenario: Scenario, built: BuiltProblem, model: PathModel) -> None:
-    """Refuse limits that even an idle fleet cannot keep.
-
-    Raises
-    ------
-    InputError
-        One issue a limit, each with a value that works.
-    """
-    issues = []
-    for limit in built.problem.limits:
-        if limit.metric in ("ttft", "e2e"):
-            issue = _impossible_latency(scenario, built.problem, model, limit)
-        elif limit.metric == "tpot":
-            issue = _impossible_tpot(scenario, built.problem, limit)
-        else:
-            issue = None
-        if issue is not None:
-            issues.append(issue)
-    if issues:
-        raise InputError(issues)
-
-
-def _impossible_tpot(scenario: Scenario, problem: Problem, limit: Limit) -> Issue | None:
-    sites = {lane.target for lane in problem.lanes if not lane.baseline_only}
-    steps = [
-        (float(pool.step_s[0]), pool)
-        for pool in problem.pools
-        if pool.role == "decode" and pool.site in sites
-    ]
-    if not steps:
-        return None
-    fastest, pool = min(steps, key=lambda pair: pair[0])
-    if fastest <= limit.limit_s:
-        return None
-    works = _round_up(1.5 * fastest)
-    return scenario.source.issue(
-        f"slo.{limit.key}",
-        f"slo.{limit.key} = {_time(limit.limit_s)} cannot be met: one step takes "
-        f"{_time(fastest)} with a single request on the engine ({pool.chip} {pool.shape})",
-        f"raise it to {_time(works)} or more, or allow chips with faster decode",
-    )
-
-
-def _impossible_latency(
-    scenario: Scenario, problem: Problem, model: PathModel, limit: Limit
-) -> Issue | None:
-    share = limit.probability
-    if _idle_reaches(problem, model, limit) >= share - 1e-9:
-        return None
-    slowest, pool_label, late = _fastest_prefill(problem, limit)
-    works = _limit_that_works(problem, limit)
-    if limit.metric == "e2e":
-        cause = (
-            f"prefill, transfer and the output tokens take longer even on idle engines "
-            f"({pool_label})"
-        )
-    elif late > 1.0 - share:
-        cause = (
-            f"prefill alone takes longer for {late:.0%} of requests, "
-            f"{_time(slowest)} at P{limit.percentile:g} ({pool_label})"
-        )
-    else:
-        cause = (
-            f"prefill, transfer and the first step take longer even on idle engines, "
-            f"at the largest bandwidth ({pool_label})"
-        )
-    mend = "allow chips with faster prefill or lines with more bandwidth"
-    if works is not None:
-        mend = f"raise it to {_time(works)} or more, or {mend}"
-    return scenario.source.issue(
-        f"slo.{limit.key}",
-        f"slo.{limit.key} = {_time(limit.limit_s)} cannot be met: {cause}",
-        mend,
-    )
-
-
-def _fastest_prefill(problem: Problem, limit: Limit) -> tuple[float, str, float]:
-    """Quantile of the pass time on the fastest prefill option, its label, share beyond limit."""
-    options = []
-    weight = problem.atoms.weight
-    for pool in problem.pools:
-        if pool.role == "prefill":
-            order = np.argsort(pool.service_s)
-            below = np.cumsum(weight[order])
-            at = min(int(np.searchsorted(below, limit.probability)), below.size - 1)
-            late = float(weight[pool.service_s > limit.limit_s].sum())
-            label = f"{pool.chip}, {pool.chips_per_engine} chips"
-            options.append((float(pool.service_s[order][at]), label, late))
-    return min(options)
-
-
-def _idle_reaches(problem: Problem, model: PathModel, limit: Limit) -> float:
-    """Largest share of requests within a limit on an idle fleet, over all allowed paths."""
-    best = 0.0
-    scope = Scope()
-    for lane in scope.lanes_of(problem):
-        option = problem.lanes[lane]
-        key = (lane, int(option.bytes_per_s.size - 1), 1e-9)
-        for pool in problem.pool_indices(option.source, "prefill"):
-            for threshold in scope.thresholds_of(problem):
-                relays = not option.local and problem.relayed(threshold).any()
-                if relays and not problem.pool_indices(option.source, "relay"):
-                    continue
-                reached = model.attainment(pool, 1, 0.0, key, threshold, limit)
-                best = max(best, reached)
-    return best
-
-
-def _limit_that_works(problem: Problem, limit: Limit) -> float | None:
-    """A limit at which an idle fleet keeps it with a fifth to spare, on two digits."""
-    low, high = limit.limit_s, limit.limit_s
-    for _ in range(40):
-        high *= 2.0
-        if _reaches_at(problem, limit, high):
-            break
-    else:
-        return None
-    for _ in range(20):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if _reaches_at(problem, limit, middle) else (middle, high)
-    return _round_up(1.2 * high)
-
-
-def _reaches_at(problem: Problem, limit: Limit, limit_s: float) -> bool:
-    changed = replace(limit, limit_s=limit_s)
-    others = tuple(changed if one == limit else one for one in problem.limits)
-    trial = replace(problem, limits=others)
-    return _idle_reaches(trial, PathModel(trial), changed) >= limit.probability
 
 
 def explain_infeasible(
@@ -190,8 +49,10 @@ def explain_infeasible(
     trial = _Trials(built.problem, replace(options, progress=None, time_limit_s=10.0))
     reason = shortfall(built.problem) or _reason(built.problem, trial)
     changes: list[tuple[float, Change]] = []
-    for attempt in (_less_load, _more_chips, _more_bandwidth, _looser_limits):
-        changes += attempt(scenario, built.problem, trial)
+    changes += _less_load(built.problem, trial)
+    changes += _more_chips(built.problem, trial)
+    changes += _more_bandwidth(scenario, built.problem, trial)
+    changes += _looser_limits(built.problem, trial)
     changes.sort(key=lambda pair: pair[0])
     return Infeasibility(
         reason=reason,
@@ -240,7 +101,7 @@ def _with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str,
     return {"pools": pools, "stock": {**problem.stock, key: chips}}
 
 
-def _more_chips(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
+def _more_chips(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     out = []
     for (site, chip), stock in problem.stock.items():
         sizes = [p.chips_per_engine for p in problem.pools if (p.site, p.chip) == (site, chip)]
@@ -264,7 +125,6 @@ def _more_chips(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tu
             path = f"sites.{site}.chips.{chip}.available"
             text = f"{need - stock} more {chip} at {site} ({need} instead of {stock})"
             out.append((need / start - 1.0, Change(change=text, path=path, value=need)))
-    del scenario
     return out
 
 
@@ -290,7 +150,7 @@ def _more_bandwidth(
 
         factor = trial.smallest(feasible_at)
         if factor is not None:
-            gbps = _round_up(most * factor * 8e-9)
+            gbps = round_up(most * factor * 8e-9)
             number = [link.name for link in scenario.links].index(lane.label)
             path = f"links.{number}.bandwidth.max"
             text = f"{gbps:g} Gbps from {lane.source} to {lane.target} instead of {most * 8e-9:g}"
@@ -298,9 +158,7 @@ def _more_bandwidth(
     return out
 
 
-def _looser_limits(
-    scenario: Scenario, problem: Problem, trial: _Trials
-) -> list[tuple[float, Change]]:
+def _looser_limits(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     out = []
     for limit in problem.limits:
 
@@ -311,16 +169,14 @@ def _looser_limits(
 
         factor = trial.smallest(feasible_at)
         if factor is not None:
-            value = _time(_round_up(limit.limit_s * factor))
-            text = f"slo.{limit.key} of {value} instead of {_time(limit.limit_s)}"
+            value = time_text(round_up(limit.limit_s * factor))
+            text = f"slo.{limit.key} of {value} instead of {time_text(limit.limit_s)}"
             change = Change(change=text, path=f"slo.{limit.key}", value=value)
             out.append((factor - 1.0, change))
-    del scenario
     return out
 
 
-def _less_load(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
-    del scenario
+def _less_load(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     rate = problem.arrival_rate_per_s
     start = max(1.0, rate / max(stable_rate_per_s(problem), 1e-12))
     factor = trial.smallest(lambda f: trial.feasible(arrival_rate_per_s=rate / f), start)
@@ -390,15 +246,3 @@ def _failures(problem: Problem) -> tuple[Failure, ...]:
                 )
             )
     return tuple(out)
-
-
-def _round_up(value: float) -> float:
-    """Round up to two digits."""
-    if value <= 0.0:
-        return value
-    scale = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return float(f"{math.ceil(value / scale - 1e-9) * scale:.6g}")
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms" if seconds < 0.1 else f"{seconds:.3g} s"

@@ -16,7 +16,8 @@ from pdd_plan.fleet.problem import Problem
 from pdd_plan.optimizer.search import OPTIMAL_GAP, Certificate, Scope
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import PROOF, assemble_plan
-from pdd_plan.studies.infeasible import explain_infeasible, require_possible
+from pdd_plan.studies.infeasible import explain_infeasible
+from pdd_plan.studies.possible import require_possible
 from pdd_plan.studies.rates import PRECISION, RateResult, Rates, largest_rate
 from pdd_plan.studies.ratios import best_ratio
 

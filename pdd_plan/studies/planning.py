@@ -19,8 +19,9 @@ from pdd_plan.optimizer.search import Certificate, Scope, SearchOptions, SearchR
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
-from pdd_plan.studies.infeasible import explain_infeasible, require_possible
+from pdd_plan.studies.infeasible import explain_infeasible
 from pdd_plan.studies.objectives import ObjectiveProof, plan_objective
+from pdd_plan.studies.possible import require_possible
 from pdd_plan.studies.size_routing import evaluate_plan_by_size, plan_by_size
 
 NOT_IN_TIME = "none was found in the time limit"

@@ -24,8 +24,8 @@ from pdd_plan.optimizer.size_routing import (
     goodput_by_size,
 )
 from pdd_plan.scenario.schema import Scenario
-from pdd_plan.studies.infeasible import require_possible
 from pdd_plan.studies.objectives import PER_HOUR, ObjectiveProof
+from pdd_plan.studies.possible import require_possible
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import Scored
