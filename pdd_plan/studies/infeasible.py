@@ -128,6 +128,15 @@ def _more_chips(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     return out
 
 
+def _wider(lane: LaneOption, factor: float) -> LaneOption:
+    """Lane with one more line size, a factor above its largest, at the largest one's price."""
+    return replace(
+        lane,
+        bytes_per_s=np.append(lane.bytes_per_s, lane.bytes_per_s[-1] * factor),
+        usd_per_hour=np.append(lane.usd_per_hour, lane.usd_per_hour[-1] * factor),
+    )
+
+
 def _more_bandwidth(
     scenario: Scenario, problem: Problem, trial: _Trials
 ) -> list[tuple[float, Change]]:
@@ -137,14 +146,8 @@ def _more_bandwidth(
             continue
         most = float(lane.bytes_per_s[-1])
 
-        def feasible_at(
-            factor: float, position: int = position, lane: LaneOption = lane, most: float = most
-        ) -> bool:
-            wider = replace(
-                lane,
-                bytes_per_s=np.append(lane.bytes_per_s, most * factor),
-                usd_per_hour=np.append(lane.usd_per_hour, lane.usd_per_hour[-1] * factor),
-            )
+        def feasible_at(factor: float, position: int = position, lane: LaneOption = lane) -> bool:
+            wider = _wider(lane, factor)
             lanes = tuple(wider if i == position else one for i, one in enumerate(problem.lanes))
             return trial.feasible(lanes=lanes)
 
@@ -204,16 +207,7 @@ def _reason(problem: Problem, trial: _Trials) -> str:
             f"the stock ({stock}) cannot carry {problem.arrival_rate_per_s:.4g} req/s within the "
             "limits"
         )
-    lanes = tuple(
-        lane
-        if lane.local
-        else replace(
-            lane,
-            bytes_per_s=np.append(lane.bytes_per_s, lane.bytes_per_s[-1] * 64.0),
-            usd_per_hour=np.append(lane.usd_per_hour, lane.usd_per_hour[-1] * 64.0),
-        )
-        for lane in problem.lanes
-    )
+    lanes = tuple(lane if lane.local else _wider(lane, MOST_TIMES) for lane in problem.lanes)
     if trial.feasible(lanes=lanes):
         return "the lines at their largest bandwidth are too slow, whatever the stock"
     return (
