@@ -10,7 +10,6 @@ import numpy as np
 import pdd_plan
 from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.evaluate import Evaluation
-from pdd_plan.fleet.handoff import handoff_choices
 from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import (
@@ -18,16 +17,11 @@ from pdd_plan.fleet.plan import (
     Baseline,
     Certificate,
     Cost,
-    Handoff,
     Histogram,
     Infeasibility,
-    Lane,
     Latency,
     Plan,
-    PlanLink,
-    Pool,
     RejectedShape,
-    Routing,
     ScenarioId,
     Sensitivity,
     SloResult,
@@ -39,6 +33,7 @@ from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.aggregated_baseline import aggregated_baseline
 from pdd_plan.studies.explain import assumptions_of, binding_of, one_fewer, warnings_of
 from pdd_plan.studies.figures import cost_of, demand_of, finite, goodput_of, percentiles
+from pdd_plan.studies.fleet_parts import handoff_of, lanes_of, links_of, pools_of, routing_of
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import PlanOptions, Scored
@@ -94,10 +89,10 @@ def assemble_plan(
         cost=_cost(problem, main),
         slo=_slo(evaluation),
         latency=_latency(evaluation),
-        routing=_routing(problem, main),
-        pools=_pools(problem, main),
-        links=_links(problem, main),
-        lanes=_lanes(problem, main),
+        routing=routing_of(problem, main),
+        pools=pools_of(problem, main),
+        links=links_of(problem, main),
+        lanes=lanes_of(problem, main),
         goodput=goodput_of(problem, main.goodput),
         baselines=(
             *(_baseline(problem, one, reference) for one in baselines),
@@ -122,7 +117,7 @@ def assemble_plan(
             for r in built.rejected
         ),
         workload=_workload(built),
-        handoff=_handoff(model, candidate, evaluation),
+        handoff=handoff_of(model, candidate, evaluation),
         ttft_distribution=_curves(evaluation),
     )
 
@@ -220,98 +215,6 @@ def _latency(evaluation: Evaluation | None) -> Latency | None:
     )
 
 
-def _routing(problem: Problem, scored: Scored) -> Routing | None:
-    candidate, evaluation = scored.candidate, scored.evaluation
-    if candidate is None or evaluation is None:
-        return None
-    chips = [n * p.chips_per_engine for n, p in zip(candidate.engines, problem.pools, strict=True)]
-    relay = sum(c for c, p in zip(chips, problem.pools, strict=True) if p.role == "relay")
-    return Routing(
-        by=problem.routing_by,  # type: ignore[arg-type]
-        threshold=finite(float(problem.thresholds[candidate.threshold_index])),
-        relay_request_fraction=evaluation.relay_request_fraction,
-        relay_token_fraction=evaluation.relay_token_fraction,
-        main_decode_token_fraction=1.0 - evaluation.relay_token_fraction,
-        rld_chip_fraction=relay / sum(chips),
-        slot_wait=candidate.slot_wait or None,
-        between=problem.routing_between,  # type: ignore[arg-type]
-        remote_request_fraction=_remote_share(problem, candidate),
-    )
-
-
-def _remote_share(problem: Problem, candidate: Candidate) -> float | None:
-    if problem.routing_between != "prefill":
-        return None
-    pairs = zip(problem.lanes, candidate.flows_per_s, strict=True)
-    return sum(flow for lane, flow in pairs if not lane.local) / sum(candidate.flows_per_s)
-
-
-def _pools(problem: Problem, scored: Scored) -> tuple[Pool, ...]:
-    candidate, evaluation = scored.candidate, scored.evaluation
-    if candidate is None or evaluation is None:
-        return ()
-    total = sum(candidate.flows_per_s) * problem.peak_multiplier
-    out = []
-    for index, (engines, pool) in enumerate(zip(candidate.engines, problem.pools, strict=True)):
-        if engines == 0:
-            continue
-        state = evaluation.pools[index]
-        share = None if pool.role == "relay" else min(state.load_per_s / total, 1.0)
-        out.append(
-            Pool(
-                site=pool.site,
-                role=pool.role,
-                chip=pool.chip,
-                shape=pool.shape,
-                engines=engines,
-                chips=engines * pool.chips_per_engine,
-                utilization=state.utilization,
-                bound_by=pool.bound_by,
-                usd_per_hour=engines * pool.usd_per_engine_hour,
-                usd_per_chip_hour=pool.usd_per_engine_hour / pool.chips_per_engine,
-                chips_available=problem.stock[pool.site, pool.chip],
-                request_fraction=share,
-                slots_per_engine=pool.slots or None,
-                kv_memory_utilization=state.memory_utilization,
-            )
-        )
-    return tuple(out)
-
-
-def _links(problem: Problem, scored: Scored) -> tuple[PlanLink, ...]:
-    if scored.candidate is None or scored.evaluation is None:
-        return ()
-    return tuple(
-        PlanLink(
-            from_site=lane.source,
-            to_site=lane.target,
-            gbps=float(lane.bytes_per_s[level]) * 8e-9,
-            utilization=use,
-            usd_per_hour=float(lane.usd_per_hour[level]),
-            max_gbps=float(lane.bytes_per_s[-1]) * 8e-9,
-            traffic_gbps=use * float(lane.bytes_per_s[level]) * lane.efficiency * 8e-9,
-        )
-        for lane, level, use in zip(
-            problem.lanes,
-            scored.candidate.levels,
-            scored.evaluation.lane_utilization,
-            strict=True,
-        )
-        if level >= 0 and not lane.local
-    )
-
-
-def _lanes(problem: Problem, scored: Scored) -> tuple[Lane, ...]:
-    if scored.candidate is None:
-        return ()
-    total = sum(scored.candidate.flows_per_s)
-    return tuple(
-        Lane(from_site=lane.source, to_site=lane.target, share=flow / total)
-        for lane, flow in zip(problem.lanes, scored.candidate.flows_per_s, strict=True)
-        if flow > 0.0
-    )
-
-
 def _baseline(
     problem: Problem, scored: Scored, reference: tuple[str | None, float | None]
 ) -> Baseline:
@@ -324,10 +227,10 @@ def _baseline(
         latency=_latency(scored.evaluation),
         goodput=goodput_of(problem, scored.goodput),
         bcr=_bcr(problem, scored, reference[1]),
-        pools=_pools(problem, scored),
-        links=_links(problem, scored),
-        lanes=_lanes(problem, scored),
-        routing=_routing(problem, scored),
+        pools=pools_of(problem, scored),
+        links=links_of(problem, scored),
+        lanes=lanes_of(problem, scored),
+        routing=routing_of(problem, scored),
         gap=finite(certificate.gap) if certificate else None,
         reason=scored.reason or None,
     )
@@ -382,42 +285,6 @@ def _workload(built: BuiltProblem) -> WorkloadFacts:
         hit_rate=Histogram(
             edges=tuple(summary.hit_bin_edges), weights=tuple(summary.hit_bin_shares)
         ),
-    )
-
-
-def _extend_share(
-    problem: Problem, candidate: Candidate, evaluation: Evaluation, extend_s: float
-) -> float:
-    """Share of main decode's engine time that recomputing relayed tokens takes, at the peak."""
-    engines = sum(
-        n for n, pool in zip(candidate.engines, problem.pools, strict=True) if pool.role == "decode"
-    )
-    rate = sum(candidate.flows_per_s) * problem.peak_multiplier
-    return rate * evaluation.relay_request_fraction * extend_s / engines
-
-
-def _handoff(
-    model: PathModel, candidate: Candidate | None, evaluation: Evaluation | None
-) -> Handoff | None:
-    problem = model.problem
-    if candidate is None or evaluation is None or evaluation.relay_request_fraction <= 0.0:
-        return None
-    choices = handoff_choices(model, candidate, evaluation.flows)
-    tokens = problem.atoms.mean(problem.atoms.output_tokens)
-    return Handoff(
-        mode=evaluation.handoff_mode,  # type: ignore[arg-type]
-        mean_tokens=evaluation.relay_tokens,
-        extra_relay_token_fraction=(
-            max(choices.extra_relay_tokens, 0.0) * evaluation.relay_request_fraction / tokens
-            if choices
-            else None
-        ),
-        extra_main_decode_work_fraction=(
-            _extend_share(problem, candidate, evaluation, choices.extend_s) if choices else None
-        ),
-        one_shot_gap_s=percentiles(choices.one_shot_gap) if choices else None,
-        catch_up_gap_s=percentiles(choices.catch_up_gap) if choices else None,
-        kv_push_gap_s=percentiles(choices.kv_push_gap) if choices else None,
     )
 
 
