@@ -11,6 +11,7 @@ import numpy as np
 
 from pdd_plan.catalog import ChipProfile, ModelProfile
 from pdd_plan.errors import InputError
+from pdd_plan.fleet.kv_cache import caches_in_memory
 from pdd_plan.fleet.problem import FloatArray, PoolOption, Role
 from pdd_plan.roofline import (
     DecodeTable,
@@ -29,9 +30,6 @@ from pdd_plan.workload import Atoms
 
 MAX_SLOTS = 4096
 """Most requests that one engine is considered to decode at once."""
-
-MEMORY_QUANTILE = 2.326
-"""Standard normal 99 % quantile: the KV caches of a full batch fit with this confidence."""
 
 ROLES: tuple[Role, ...] = ("prefill", "relay", "decode")
 
@@ -294,9 +292,8 @@ def slots_in_memory(cache_bytes: FloatArray, weights: FloatArray, room_bytes: fl
     deviation = math.sqrt(max(float(share @ cache_bytes**2) - mean**2, 0.0))
     if not math.isfinite(room_bytes):
         return MAX_SLOTS
-    spread = MEMORY_QUANTILE * deviation
-    root = (-spread + math.sqrt(spread**2 + 4.0 * mean * max(room_bytes, 0.0))) / (2.0 * mean)
-    return min(int(root**2 * (1.0 + 1e-12)), MAX_SLOTS)
+    most = caches_in_memory(np.asarray(mean), np.asarray(deviation), np.maximum(room_bytes, 0.0))
+    return min(int(most * (1.0 + 1e-12)), MAX_SLOTS)
 
 
 def require_options(

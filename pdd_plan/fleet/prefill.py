@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from pdd_plan.fleet.kv_cache import caches_in_memory
 from pdd_plan.fleet.problem import FloatArray, Limit, PoolOption, Problem
 from pdd_plan.fleet.transfer import LaneState, rdma_s
 from pdd_plan.queueing import TimeGrid, waiting_time_cdf_table
@@ -29,9 +30,6 @@ MEAN_REACH = 8.0
 
 RDMA_UTILIZATION_LIMIT = 0.9
 """Prefill is held below the load at which RDMA out of an engine would be used more than this."""
-
-MEMORY_QUANTILE = 2.326
-"""Standard normal 99 % quantile: KV cache in flight fits with this confidence."""
 
 
 def limit_grid(problem: Problem) -> TimeGrid:
@@ -253,12 +251,8 @@ class PrefillPath:
         capacity = np.asarray(engines, dtype=np.float64)[:, None] * self.pool.kv_capacity_bytes
         mean, square = held[:, 0], held[:, 1]
         dead = ~np.isfinite(mean)
-        mean, spread = (
-            np.where(dead, 1.0, mean),
-            MEMORY_QUANTILE * np.sqrt(np.where(dead, 1.0, square)),
-        )
-        root = (-spread + np.sqrt(spread**2 + 4.0 * mean * capacity)) / (2.0 * mean)
-        return np.where(dead, 0.0, root**2)
+        mean, deviation = np.where(dead, 1.0, mean), np.sqrt(np.where(dead, 1.0, square))
+        return np.where(dead, 0.0, caches_in_memory(mean, deviation, capacity))
 
 
 def visible_transfer_s(problem: Problem, travel_s: FloatArray, service_s: FloatArray) -> FloatArray:
