@@ -38,11 +38,11 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
     """
     labels = Labels(lang)
     sections = [
-        _warnings(plan, labels),
         _infeasibility(plan, labels),
         _section("summary", labels, facts.summary_facts(plan, labels)),
         _section("fleet", labels, tables.fleet_table(plan, labels)),
         _section("why", labels, sentences.why(plan, labels)),
+        _warnings(plan, labels),
         _section(
             "baselines",
             labels,

@@ -24,6 +24,15 @@ Confidence = Literal["high", "medium", "low", "user"]
 NEAR = 0.97
 """Share of a limit from which on it counts as reached."""
 
+SHOWN_EFFICIENCIES = (
+    ("compute", "compute", 1.0, ""),
+    ("compute_moe", "compute_moe", 1.0, ""),
+    ("memory", "memory", 1.0, ""),
+    ("link", "link", 1.0, ""),
+    ("kernel", "kernel_s", 1e6, "us"),
+)
+"""Efficiencies that a plan lists: scenario key, attribute, unit and what scales to it."""
+
 
 def assumptions_of(scenario: Scenario, built: BuiltProblem) -> tuple[Assumption, ...]:
     """Values that the plan rests on and the scenario did not give, with their sources."""
@@ -80,12 +89,13 @@ def _efficiencies(scenario: Scenario) -> list[Assumption]:
     default = Efficiencies.default()
     return [
         Assumption(
-            path=f"efficiencies.{name}",
-            value=float(getattr(default, name)),
+            path=f"efficiencies.{key}",
+            value=float(getattr(default, name)) * scale,
+            unit=unit,
             source=default.source,
             confidence="medium",
         )
-        for name in ("compute", "compute_moe", "memory", "link", "kernel_s")
+        for key, name, scale, unit in SHOWN_EFFICIENCIES
         if name not in given
     ]
 

@@ -46,7 +46,7 @@ def test_markdown_tables_are_well_formed(name: str) -> None:
 
 def test_markdown_has_the_sections_in_order() -> None:
     heads = re.findall(r"(?m)^## (.*)$", render(plan(), "md"))
-    order = ["Warnings", "Summary", "Fleet", "Why", "Against simpler fleets", "Limits", "Latency"]
+    order = ["Summary", "Fleet", "Why", "Warnings", "Against simpler fleets", "Limits", "Latency"]
     assert [head for head in heads if head in order] == order
     assert heads[-2:] == ["Assumptions", "To reproduce"]
 

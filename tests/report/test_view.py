@@ -42,9 +42,12 @@ def test_the_headline_says_what_kind_of_answer_it_is() -> None:
     assert plan_view(plan(certificate=None)).subtitle == "evaluated plan"
 
 
-def test_warnings_come_first() -> None:
-    assert plan_view(plan()).sections[0].key == "warnings"
-    assert plan_view(plan(warnings=[])).sections[0].key == "summary"
+def test_the_answer_comes_first_and_warnings_right_after_it() -> None:
+    keys = [section.key for section in plan_view(plan()).sections]
+    assert keys[:5] == ["summary", "fleet", "why", "warnings", "baselines"]
+    assert "warnings" not in {s.key for s in plan_view(plan(warnings=[])).sections}
+    refused = [section.key for section in plan_view(plan("infeasible")).sections]
+    assert refused[0] == "infeasibility"
 
 
 def test_the_summary_tells_cost_limits_and_goodput() -> None:
