@@ -47,6 +47,7 @@ from pdd_plan.fleet.plan_parts import (
     Sensitivity,
     SloResult,
     Status,
+    TieBreak,
     TtftDistribution,
     WorkloadFacts,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "Sensitivity",
     "SloResult",
     "Status",
+    "TieBreak",
     "TtftDistribution",
     "WorkloadFacts",
     "load_plan",

@@ -238,6 +238,20 @@ class Baseline(PlanModel):
     reason: str | None = Field(None, description="Why it is infeasible.")
 
 
+class TieBreak(PlanModel):
+    """How the plan was chosen among those of the least cost."""
+
+    by: str = Field(description="Such as ttft_p90.")
+    predicted_s: NonNegative | None = Field(description="Of the plan, by the full model.")
+    excluded_s: NonNegative = Field(
+        description="No plan of this cost keeps less as a limit, by the planning rule."
+    )
+    promised_s: NonNegative = Field(
+        description="Least limit that a plan of this cost is found to keep, by the planning rule."
+    )
+    plans: Count = Field(description="Plans of this cost that were compared.")
+
+
 class Certificate(PlanModel):
     """How good the plan is proven to be, and how that was found out."""
 
@@ -258,6 +272,7 @@ class Certificate(PlanModel):
         None, description="Cost summed again from counts and prices, without the solver."
     )
     recomputed_slo_met: bool | None = None
+    tie_break: TieBreak | None = Field(None, description="Null where none was asked for.")
 
 
 class Sensitivity(PlanModel):

@@ -225,6 +225,18 @@ def _objective_texts(plan: Plan, labels: Labels) -> list[Text]:
             currency=clean(plan.currency),
         )
         texts.append(Text(said))
+    tie = proof.tie_break
+    if tie is not None:
+        said = labels.say(
+            "tie_break",
+            what=clean(tie.by),
+            value=labels.say("beyond")
+            if tie.predicted_s is None
+            else digits.seconds(tie.predicted_s),
+            bound=digits.seconds(tie.excluded_s, tie.promised_s),
+            count=number_text(tie.plans),
+        )
+        texts.append(Text(said))
     return texts
 
 

@@ -305,6 +305,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{value} requests per {currency}, at most {bound} possible",
         "每 {currency} {value} 个请求，上界 {bound}",
     ),
+    "tie_break": (
+        "then {what}: {value}, the least of {count} plans of this cost; the rule promises none "
+        "below {bound}",
+        "其次 {what}：{value}，为同成本 {count} 个方案中最小；规划规则不保证低于 {bound}",
+    ),
     "work": (
         "{cuts} cuts, {evaluations} evaluations, {time}",
         "{cuts} 个割平面，{evaluations} 次评估，{time}",

@@ -290,11 +290,20 @@ def _check_routing(parts: Parts) -> Iterator[Fault]:
 
 
 def _check_goal(parts: Parts) -> Iterator[Fault]:
-    if parts.has_budget and parts.objective == "cost_per_token":
+    if parts.tie_break is None:
+        return
+    if parts.objective != "cost_per_token":
         yield (
-            "budget",
-            "budget is given, but objective = cost_per_token spends as little as it can",
-            "remove budget, or set objective: goodput",
+            "tie_break",
+            f"tie_break = {parts.tie_break} chooses among plans of the least cost, but objective = "
+            f"{parts.objective}",
+            "remove tie_break, or set objective: cost_per_token",
+        )
+    elif parts.routing is not None and parts.routing.between == "prefill":
+        yield (
+            "tie_break",
+            f"tie_break = {parts.tie_break} does not go with routing.between = prefill",
+            "remove tie_break",
         )
 
 

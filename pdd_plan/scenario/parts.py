@@ -63,7 +63,7 @@ class Parts:
     engines: dict[int, EngineSpec] = field(default_factory=dict)
     priced_chips: list[str] = field(default_factory=list)
     objective: str = "cost_per_token"
-    has_budget: bool = False
+    tie_break: str | None = None
     engine_count: int = 0
     folder: Path = Path()
     complete: bool = False
@@ -89,7 +89,7 @@ class Parts:
             engines=dict(enumerate(engines)),
             priced_chips=list(scenario.prices),
             objective=scenario.objective,
-            has_budget=scenario.budget_usd_per_hour is not None,
+            tie_break=scenario.tie_break,
             engine_count=len(engines),
             folder=folder,
             complete=True,
@@ -121,7 +121,7 @@ class Parts:
             routing=part(Routing, data.get("routing", {})),
             efficiencies=part(Efficiencies, data.get("efficiencies", {})),
             objective=str(data.get("objective", "cost_per_token")),
-            has_budget=data.get("budget") is not None,
+            tie_break=data.get("tie_break"),
             priced_chips=list(_mapping(data.get("prices"))),
             folder=folder,
         )

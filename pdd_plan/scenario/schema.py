@@ -91,7 +91,12 @@ class Scenario(Section):
     budget_usd_per_hour: HourlyPrice | None = Field(
         default=None,
         alias="budget",
-        description="Most to spend, with objective `goodput` or `bcr`; none: no limit.",
+        description="Most to spend: a limit with any objective; none: no limit.",
+    )
+    tie_break: Literal["ttft_p50", "ttft_p90", "ttft_p95", "ttft_p99"] | None = Field(
+        default=None,
+        description="With objective `cost_per_token`: of all plans of the least cost, the one with "
+        "the least of this; none: any of them.",
     )
     optimizer: Optimizer = Field(default_factory=Optimizer, description="How the plan is searched.")
     _source: SourceMap = PrivateAttr(default_factory=SourceMap)

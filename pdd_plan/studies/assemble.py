@@ -25,6 +25,7 @@ from pdd_plan.fleet.plan import (
     ScenarioId,
     Sensitivity,
     SloResult,
+    TieBreak,
     TtftDistribution,
     WorkloadFacts,
 )
@@ -260,6 +261,20 @@ def _certificate(problem: Problem, scored: Scored, options: PlanOptions) -> Cert
         time_limit_s=options.time_limit_s,
         recomputed_usd_per_hour=cost,
         recomputed_slo_met=all(one.met for one in evaluation.limits) if evaluation else None,
+        tie_break=_tie_break(scored),
+    )
+
+
+def _tie_break(scored: Scored) -> TieBreak | None:
+    tie = scored.tie
+    if tie is None:
+        return None
+    return TieBreak(
+        by=tie.key,
+        predicted_s=finite(tie.value_s),
+        excluded_s=tie.excluded_s,
+        promised_s=tie.promised_s,
+        plans=tie.plans,
     )
 
 

@@ -46,19 +46,52 @@ def explain_infeasible(
     Infeasibility
         Reason, limits that fail, and the changes found, smallest first.
     """
-    trial = _Trials(built.problem, replace(options, progress=None, time_limit_s=10.0))
-    reason = shortfall(built.problem) or _reason(built.problem, trial)
-    changes: list[tuple[float, Change]] = []
-    changes += _less_load(built.problem, trial)
-    changes += _more_chips(built.problem, trial)
-    changes += _more_bandwidth(scenario, built.problem, trial)
-    changes += _looser_limits(built.problem, trial)
-    changes.sort(key=lambda pair: pair[0])
+    problem = built.problem
+    trial = _Trials(problem, replace(options, progress=None, time_limit_s=10.0))
     return Infeasibility(
-        reason=reason,
-        failures=_failures(built.problem),
-        smallest_changes=tuple(change for _, change in changes),
+        reason=shortfall(problem) or _reason(problem, trial),
+        failures=_failures(problem),
+        smallest_changes=_smallest_first(_changes(scenario, problem, trial)),
     )
+
+
+def explain_over_budget(
+    scenario: Scenario, built: BuiltProblem, options: SearchOptions, usd_per_hour: float
+) -> Infeasibility:
+    """Say what a fleet within the limits costs, and which changes bring it within the budget.
+
+    Parameters
+    ----------
+    options : SearchOptions
+        Solver and time limit of each trial, with the budget as ``below_usd_per_hour``.
+    usd_per_hour : float
+        Cost of the cheapest fleet found that keeps the limits [currency/h].
+    """
+    budget, unit = scenario.budget_usd_per_hour or 0.0, f"{scenario.currency}/h"
+    trial = _Trials(built.problem, replace(options, progress=None, time_limit_s=10.0))
+    least = math.ceil(100.0 * usd_per_hour) / 100.0
+    text = f"a budget of {least:.2f} {unit} instead of {budget:g}"
+    more = Change(change=text, path="budget", value=f"{least:.2f} {unit}")
+    grow = usd_per_hour / budget - 1.0 if budget > 0.0 else math.inf
+    return Infeasibility(
+        reason=f"a fleet that keeps every limit costs {usd_per_hour:.2f} {unit}; none costs as "
+        f"little as the budget of {budget:g} {unit}",
+        failures=(Failure(what="budget", best=usd_per_hour, limit=budget, unit=unit),),
+        smallest_changes=_smallest_first([(grow, more), *_changes(scenario, built.problem, trial)]),
+    )
+
+
+def _changes(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
+    """Single changes that make a plan, with how large they are."""
+    changes = _less_load(problem, trial)
+    changes += _more_chips(problem, trial)
+    changes += _more_bandwidth(scenario, problem, trial)
+    changes += _looser_limits(problem, trial)
+    return changes
+
+
+def _smallest_first(changes: list[tuple[float, Change]]) -> tuple[Change, ...]:
+    return tuple(change for _, change in sorted(changes, key=lambda pair: pair[0]))
 
 
 class _Trials:

@@ -8,21 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pdd_plan.errors import InputError, SolverError, UnstableQueueError
-from pdd_plan.fleet.build import build_problem
+from pdd_plan.fleet.build import BuiltProblem, build_problem
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.goodput import GoodputResult, goodput
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.plan import Infeasibility, Plan
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.fleet.stability import shortfall
 from pdd_plan.optimizer.search import Certificate, Scope, SearchOptions, SearchResult, search
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
-from pdd_plan.studies.infeasible import explain_infeasible
+from pdd_plan.studies.infeasible import explain_infeasible, explain_over_budget
 from pdd_plan.studies.objectives import ObjectiveProof, plan_objective
 from pdd_plan.studies.possible import require_possible
+from pdd_plan.studies.rates import BUDGET_SLACK
 from pdd_plan.studies.size_routing import evaluate_plan_by_size, plan_by_size
+from pdd_plan.studies.tie_break import TieBreak, break_tie
 
 NOT_IN_TIME = "none was found in the time limit"
 """Why a baseline that was not ruled out is missing."""
@@ -65,7 +67,7 @@ class Scored:
     """A candidate with its evaluation, goodput and certificate.
 
     Where the load itself was planned, ``problem`` is the problem at that load, and ``proof`` says
-    what was maximized.
+    what was maximized; ``tie`` says how the plan was chosen among those of its cost.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Scored:
     reason: str = ""
     problem: Problem | None = None
     proof: ObjectiveProof | None = None
+    tie: TieBreak | None = None
 
 
 def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Plan:
@@ -111,18 +114,20 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     problem, model = built.problem, PathModel(built.problem)
     require_possible(scenario, built, model)
     _tell(options, "searching for the plan")
-    result = _search(problem, options, model)
+    result = _search(problem, options, model, budget=scenario.budget_usd_per_hour)
     if result.status == "unknown":
+        within = "" if scenario.budget_usd_per_hour is None else " within the budget"
         raise SolverError(
-            f"no plan was found in {options.time_limit_s:g} s, and none was ruled out; "
+            f"no plan{within} was found in {options.time_limit_s:g} s, and none was ruled out; "
             "allow more time with --time-limit"
         )
     main = _scored("plan", problem, model, result)
+    if scenario.tie_break is not None:
+        main = _tie_broken(scenario.tie_break, main, problem, model, options)
     baselines = cheapest_baselines(problem, model, options, main)
     infeasibility = None
     if result.candidate is None:
-        _tell(options, "looking for the smallest change that makes it feasible")
-        infeasibility = explain_infeasible(scenario, built, options.search_options())
+        infeasibility = _why_infeasible(scenario, built, model, options)
     return assemble_plan(scenario, built, model, main, baselines, options, infeasibility)
 
 
@@ -189,13 +194,56 @@ def _tell(options: PlanOptions, text: str) -> None:
 
 
 def _search(
-    problem: Problem, options: PlanOptions, model: PathModel, scope: Scope | None = None
+    problem: Problem,
+    options: PlanOptions,
+    model: PathModel,
+    scope: Scope | None = None,
+    budget: float | None = None,
 ) -> SearchResult:
-    """Search, unless the stock cannot even be stable."""
+    """Search, within a budget where one is given, unless the stock cannot even be stable."""
     if shortfall(problem):
         impossible = Certificate(math.inf, math.inf, 0, 0, 0, 0, options.solver, 0.0)
         return SearchResult(None, math.inf, impossible)
-    return search(problem, options.search_options(), model, scope)
+    return search(problem, _within(options, budget), model, scope)
+
+
+def _within(options: PlanOptions, budget: float | None) -> SearchOptions:
+    """The options of the optimizer, for plans that cost no more than a budget."""
+    below = math.inf if budget is None else budget * BUDGET_SLACK
+    return replace(options.search_options(), below_usd_per_hour=below)
+
+
+def _tie_broken(
+    key: str, main: Scored, problem: Problem, model: PathModel, options: PlanOptions
+) -> Scored:
+    """Of all plans of the least cost, the one of the least percentile of TTFT."""
+    if main.candidate is None:
+        return main
+    _tell(options, f"comparing plans of this cost by {key}")
+    tie = break_tie(problem, main.candidate, key, options.search_options())
+    if tie is None or tie.candidate == main.candidate:
+        return replace(main, tie=tie)
+    return replace(
+        main,
+        candidate=tie.candidate,
+        evaluation=evaluate(problem, tie.candidate, model),
+        goodput=goodput(problem, tie.candidate, model),
+        tie=tie,
+    )
+
+
+def _why_infeasible(
+    scenario: Scenario, built: BuiltProblem, model: PathModel, options: PlanOptions
+) -> Infeasibility:
+    """What stands in the way: the budget where a dearer fleet would do, else stock or limits."""
+    _tell(options, "looking for the smallest change that makes it feasible")
+    budget = scenario.budget_usd_per_hour
+    if budget is not None:
+        dearer = _search(built.problem, options, model)
+        if dearer.candidate is not None:
+            within = _within(options, budget)
+            return explain_over_budget(scenario, built, within, dearer.usd_per_hour)
+    return explain_infeasible(scenario, built, options.search_options())
 
 
 def _scored(name: str, problem: Problem, model: PathModel, result: SearchResult) -> Scored:
