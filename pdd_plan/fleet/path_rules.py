@@ -76,6 +76,7 @@ class PathRules:
         self._most = max(CHUNK, int(KERNEL_BYTES / (8 * rows * grid.size)))
         self._first_steps = lru_cache(maxsize=None)(self._first_step_times)
         self._relayed = lru_cache(maxsize=1024)(self._relay_kernel)
+        self._idle_relayed = lru_cache(maxsize=None)(self._idle_relayed_shares)
 
     def of(self, pool: int, states: Sequence[StateKey], threshold_index: int) -> list[PathRule]:
         """Rules of the paths from a prefill pool over lanes in given states."""
@@ -94,28 +95,97 @@ class PathRules:
         return found
 
     def reached(
-        self, pool: int, engines: int, rules: Sequence[PathRule], number: int
+        self, pool: int, engines: Sequence[int], rules: Sequence[PathRule], number: int
     ) -> FloatArray:
-        """Attainment of a limit by utilization at the peak and path, shape (utilizations, rules).
+        """Attainment of a limit by utilization at the peak, count and path.
 
-        For a limit on a mean: the share of it that is left over.
+        Returns
+        -------
+        ndarray, shape (utilizations, engines, rules)
+            For a limit on a mean: the share of it that is left over.
         """
         path, limit = self.prefill[pool], self.limits[number]
+        periods = list(zip(self._shares, self.problem.period_weights, strict=True))
         if limit.percentile == 0:
-            waits = np.zeros(UTILIZATIONS.size)
-            for weight, share in zip(self._shares, self.problem.period_weights, strict=True):
-                waits += share * (weight @ path.mean_waits_s(engines))
+            table = np.stack([path.mean_waits_s(count) for count in engines], axis=1)
+            waits = sum(share * (weight @ table) for weight, share in periods)
             known = np.array([rule.known_s[number] for rule in rules])
-            return np.asarray(1.0 - (waits[:, None] + known) / limit.limit_s)
-        table = path.wait_table(engines)
-        total = np.zeros((UTILIZATIONS.size, len(rules)))
-        for period, share in enumerate(self.problem.period_weights):
+            return np.asarray(1.0 - (waits[:, :, None] + known) / limit.limit_s)
+        total = np.zeros((UTILIZATIONS.size, len(engines), len(rules)))
+        tables = [path.wait_table(count) for count in engines]
+        for period, (weight, share) in enumerate(periods):
             kernels = np.stack([rule.kernels[number, period] for rule in rules], axis=1)
-            here = table @ kernels
+            here = np.stack([table @ kernels for table in tables], axis=1)
             if self.problem.period_multipliers[period] < self.problem.peak_multiplier:
-                here = self._shares[period] @ here
+                here = np.tensordot(weight, here, axes=1)
             total += share * here
         return total
+
+    def idle(self, rules: Sequence[PathRule], number: int) -> FloatArray:
+        """What no number of engines can raise the attainment of a limit above, shape (rules,)."""
+        limit = self.limits[number]
+        if limit.percentile == 0:
+            known = np.array([rule.known_s[number] for rule in rules])
+            return np.asarray(1.0 - known / limit.limit_s)
+        mass = np.array([rule.kernels[number].sum(axis=1) for rule in rules])
+        return np.asarray(mass @ self.problem.period_weights)
+
+    def idle_margins(self, pool: int, lane: int, keys: Sequence[tuple[int, float]]) -> FloatArray:
+        """How far an idle prefill pool is above the limits on percentiles, by state and threshold.
+
+        Parameters
+        ----------
+        keys : sequence of (level, flow)
+            States that the lane can be in, at multiplier 1.
+
+        Returns
+        -------
+        ndarray, shape (keys, thresholds)
+            Largest probability of waiting for a slot at which an idle pool keeps every limit;
+            below 0 no number of engines does. Infinite without a limit on a percentile.
+        """
+        margins = np.full((len(keys), self.problem.thresholds.size), np.inf)
+        days: list[list[LaneState] | None] = [None] * len(keys)
+        for level in dict.fromkeys(level for level, _ in keys):
+            here = [i for i, key in enumerate(keys) if key[0] == level]
+            found = self.lanes.states(lane, level, [keys[i][1] for i in here])
+            for i, day in zip(here, found, strict=True):
+                days[i] = day
+        for limit in self.limits:
+            if limit.percentile > 0:
+                stations = 1.0 if limit.metric == "ttft" else 2.0
+                for row, day in enumerate(days):
+                    share = self._idle_shares(pool, lane, day, limit) if day else -1.0
+                    spare = (share - limit.probability) / stations
+                    margins[row] = np.minimum(margins[row], spare)
+        return margins
+
+    def _idle_shares(
+        self, pool: int, lane: int, day: Sequence[LaneState], limit: Limit
+    ) -> FloatArray:
+        """Share of requests in time on an idle pool over the day, shape (thresholds,)."""
+        path, option = self.prefill[pool], self.problem.lanes[lane]
+        slack = path.slack_s(limit, self._token_s(lane)) + 1e-9
+        in_time = (slack >= 0.0).astype(np.float64)
+        if self.problem.serving.first_token_from == "decode":
+            slack = slack - self._first_steps(lane)[0]
+            in_time = np.zeros(slack.size)
+            for state, share in zip(day, self.problem.period_weights, strict=True):
+                visible = visible_transfer_s(self.problem, state.values_s, path.pool.service_s)
+                in_time += share * ((visible <= slack[:, None]) @ state.point_weights)
+        weight = self.problem.atoms.weight * in_time
+        if option.local:
+            return np.full(self.problem.thresholds.size, weight.sum())
+        by_level = np.bincount(
+            self.problem.relay_from, weight, minlength=self.problem.thresholds.size + 1
+        )
+        direct = weight.sum() - np.cumsum(by_level)[: self.problem.thresholds.size]
+        return np.asarray(direct + self._idle_relayed(pool, lane, limit))
+
+    def _idle_relayed_shares(self, pool: int, lane: int, limit: Limit) -> FloatArray:
+        """Share of relayed requests in time on an idle pool, shape (thresholds,)."""
+        thresholds = range(self.problem.thresholds.size)
+        return np.array([self._relayed(pool, lane, t, limit).sum() for t in thresholds])
 
     @cached_property
     def _shares(self) -> list[FloatArray]:

@@ -21,7 +21,7 @@ import numpy as np
 from pdd_plan.fleet.lanes import LaneModel, StateKey
 from pdd_plan.fleet.path_rules import PathRule, PathRules
 from pdd_plan.fleet.prefill import UTILIZATIONS, PrefillPath, largest_root, limit_grid
-from pdd_plan.fleet.problem import FloatArray, Limit, Problem
+from pdd_plan.fleet.problem import BoolArray, FloatArray, Limit, Problem
 from pdd_plan.fleet.slots import SlotPool, token_demand
 from pdd_plan.fleet.transfer import LaneState
 
@@ -135,37 +135,51 @@ class PathModel:
             Loads at multiplier 1; 0 where the path fails at any load.
         """
         rules = self.rules.of(pool, states, threshold_index)
-        waits = (slot_wait,)
-        return np.stack([self.prefill_loads_per_s(pool, n, rules, waits)[0] for n in engines])
+        return np.asarray(self.prefill_loads_per_s(pool, engines, rules, (slot_wait,))[0])
 
     def prefill_loads_per_s(
-        self, pool: int, engines: int, rules: Sequence[PathRule], slot_waits: Sequence[float]
+        self,
+        pool: int,
+        engines: Sequence[int],
+        rules: Sequence[PathRule],
+        slot_waits: Sequence[float],
     ) -> FloatArray:
-        """Largest load of a prefill pool by slot wait and path [requests/s].
+        """Largest load of a prefill pool by slot wait, count and path [requests/s].
 
         Parameters
         ----------
-        engines : int
-            Count, 1 or more.
+        engines : sequence of int
+            Counts, 1 or more.
         rules : sequence of PathRule
             Paths from :attr:`rules`.
 
         Returns
         -------
-        ndarray, shape (slot waits, rules)
+        ndarray, shape (slot waits, engines, rules)
             Loads at multiplier 1; 0 where the path fails at any load.
         """
         path = self.prefill[pool]
-        use = np.tile(np.array([rule.most_utilization for rule in rules]), (len(slot_waits), 1))
+        most = np.array([rule.most_utilization for rule in rules])
+        use = np.tile(most, (len(slot_waits), len(engines), 1))
         for number, limit in enumerate(self.latency_limits):
+            required = np.array([self.required(limit, wait) for wait in slot_waits])
             reached = self.rules.reached(pool, engines, rules, number)
-            for row, wait in enumerate(slot_waits):
-                root = largest_root(reached - self.required(limit, wait))
-                use[row] = np.minimum(use[row], root)
-        held = np.array([rule.held for rule in rules])
-        memory = path.memory_loads_per_s([engines], held)
-        loads = np.minimum(use * engines * path.engine_rate_per_s, memory)
+            spare = reached[:, None] - required[:, None, None]
+            root = largest_root(spare.reshape(UTILIZATIONS.size, -1))
+            use = np.minimum(use, root.reshape(use.shape))
+        counts = np.asarray(engines, dtype=np.float64)[:, None]
+        memory = path.memory_loads_per_s(engines, np.array([rule.held for rule in rules]))
+        loads = np.minimum(use * counts * path.engine_rate_per_s, memory)
         return np.asarray(loads / self.problem.peak_multiplier)
+
+    def hopeless(self, rules: Sequence[PathRule], slot_waits: Sequence[float]) -> BoolArray:
+        """Whether no number of engines keeps the limits of a path, shape (slot waits, rules)."""
+        out = np.zeros((len(slot_waits), len(rules)), bool)
+        for number, limit in enumerate(self.latency_limits):
+            idle = self.rules.idle(rules, number) * (1.0 + 1e-12)
+            for row, wait in enumerate(slot_waits):
+                out[row] |= idle < self.required(limit, wait)
+        return out
 
     def ideal_capacities(self, pool: int, engines: Sequence[int], slot_wait: float) -> FloatArray:
         """Loads above those of any lane state and threshold [requests/s], shape (engines,).
@@ -220,5 +234,5 @@ class PathModel:
             return 0.0
         rules = self.rules.of(pool, [key], threshold_index)
         number = self.latency_limits.index(limit)
-        reached = self.rules.reached(pool, engines, rules, number)[:, 0]
+        reached = self.rules.reached(pool, [engines], rules, number)[:, 0, 0]
         return float(np.interp(rho, UTILIZATIONS, reached))

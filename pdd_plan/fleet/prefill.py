@@ -89,6 +89,10 @@ class PrefillPath:
             )
         return self._tables[servers]
 
+    def has_table(self, engines: int) -> bool:
+        """Whether the waiting times of a count are at hand."""
+        return self.servers(engines) in self._tables
+
     @lru_cache(maxsize=1024)  # noqa: B019 - a path lives as long as its problem
     def rdma_inflation(self, threshold_index: int) -> tuple[float, float]:
         """Factor on RDMA times and cap on the pool's utilization, from use of the engine's NIC.

@@ -8,137 +8,52 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import Candidate, Problem
-from pdd_plan.optimizer.covers import bounds_are_tight, drop_hopeless_states, node_bound
+from pdd_plan.fleet.problem import BoolArray, Candidate, FloatArray, Problem
+from pdd_plan.optimizer.bounds import NodeBounds
+from pdd_plan.optimizer.capacity import Engines, Paths
+from pdd_plan.optimizer.costs import SiteCosts
+from pdd_plan.optimizer.local_search import Neighborhood
 from pdd_plan.optimizer.model import NodeModel
-from pdd_plan.optimizer.solver import SolverName
-from pdd_plan.optimizer.tables import NodeTables, Reach
+from pdd_plan.optimizer.node import Choice, Node
+from pdd_plan.optimizer.results import OPTIMAL_GAP, Certificate, Scope, SearchOptions, SearchResult
+from pdd_plan.optimizer.states import StateTables
 
-OPTIMAL_GAP = 1e-6
-"""Relative gap up to which a plan is called optimal."""
+__all__ = ["OPTIMAL_GAP", "Certificate", "Scope", "SearchOptions", "SearchResult", "search"]
 
-FIRST_SPREAD = 1.5
-"""Counts looked at for a first plan, as a multiple of what an ideal lane state needs."""
-
-FIRST_NODES = 3
+FIRST_NODES = 6
 """Nodes tried for a first plan."""
+
+NEAR = 1.1
+"""Plans up to this multiple of the best one are worth a look at what is near them."""
+
+FEW_PLANS = 24
+"""Plans of a node up to which each is costed and no model is made."""
+
+FAR = 2.0
+"""Lane states are no start for a plan where it costs this multiple of the bound of the node."""
+
+FEW_STATES = 60
+"""Lane states of a node up to which each is costed with its waits before any model is made."""
 
 FIRST_SLICE_S = 4.0
 """Time a node gets at its first turn [s]; doubled at every further turn."""
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """How long and with what to search.
-
-    Attributes
-    ----------
-    time_limit_s : float
-        Time limit [s].
-    solver : {"highs", "cbc"}
-        MILP solver.
-    progress : callable, optional
-        Told in words what was found.
-    first_feasible : bool
-        Stop at the first candidate that keeps the rule: asks only whether there is one.
-    below_usd_per_hour : float
-        Only candidates cheaper than this count: a budget, or the cost of a known plan.
-    """
-
-    time_limit_s: float = 60.0
-    solver: SolverName = "highs"
-    progress: Callable[[str], None] | None = None
-    first_feasible: bool = False
-    below_usd_per_hour: float = float("inf")
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Which part of a problem to search.
-
-    Attributes
-    ----------
-    lanes : frozenset of int or None
-        Lanes that may be opened; None for all that a plan may use.
-    thresholds : tuple of int or None
-        Indices of thresholds to try; None for all that a plan may use.
-    """
-
-    lanes: frozenset[int] | None = None
-    thresholds: tuple[int, ...] | None = None
-
-    def lanes_of(self, problem: Problem) -> frozenset[int]:
-        """Lanes that may be opened."""
-        if self.lanes is not None:
-            return self.lanes
-        return frozenset(i for i, lane in enumerate(problem.lanes) if not lane.baseline_only)
-
-    def thresholds_of(self, problem: Problem) -> tuple[int, ...]:
-        """Thresholds to try: one where no open lane can relay, since all are then alike."""
-        if self.thresholds is not None:
-            return self.thresholds
-        allowed = problem.allowed_thresholds or tuple(range(problem.thresholds.size))
-        relays = any(not problem.lanes[i].local for i in self.lanes_of(problem))
-        return allowed if relays else allowed[:1]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """How good the answer is proven to be.
-
-    Attributes
-    ----------
-    lower_bound_usd_per_hour : float
-        Bound on the cost of any candidate; infinite where none exists that counts.
-    gap : float
-        (cost - bound) / cost; infinite without a plan.
-    cuts : int
-        Coupling rows over all nodes.
-    evaluations : int
-        Candidates checked.
-    nodes, nodes_solved : int
-        Pairs of threshold and slot wait, and how many of them needed the MILP.
-    """
-
-    lower_bound_usd_per_hour: float
-    gap: float
-    cuts: int
-    evaluations: int
-    nodes: int
-    nodes_solved: int
-    solver: str
-    solve_time_s: float
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """Outcome of a search; ``candidate`` is None where none was found."""
-
-    candidate: Candidate | None
-    usd_per_hour: float
-    certificate: Certificate
-
-    @property
-    def status(self) -> str:
-        """``optimal``, ``feasible``, ``infeasible`` (proven) or ``unknown``."""
-        if self.candidate is None:
-            proven = self.certificate.lower_bound_usd_per_hour == float("inf")
-            return "infeasible" if proven else "unknown"
-        return "optimal" if self.certificate.gap <= OPTIMAL_GAP else "feasible"
-
-
 @dataclass(order=True)
-class _Node:
+class _Open:
+    """A node that may still hold a cheaper plan."""
+
     bound: float
     order: int
-    tables: NodeTables = field(compare=False)
+    node: Node = field(compare=False)
+    bounds: NodeBounds | None = field(default=None, compare=False)
     model: NodeModel | None = field(default=None, compare=False)
-    stage: int = field(default=0, compare=False)
     turns: int = field(default=0, compare=False)
 
 
@@ -158,77 +73,188 @@ class _Search:
         self.evaluations = 0
         self.cuts = 0
         self.solved: set[int] = set()
-        self.queue: list[_Node] = []
+        self.queue: list[_Open] = []
 
     def left_s(self) -> float:
         return self.options.time_limit_s - (time.monotonic() - self.started)
 
     def run(self) -> SearchResult:
-        pairs = [
-            (index, wait)
-            for wait in self.problem.slot_waits
-            for index in self.scope.thresholds_of(self.problem)
-        ]
         lanes = self.scope.lanes_of(self.problem)
         if not lanes:
             return self._result(0, float("inf"))
-        first = [
-            NodeTables(self.paths, index, wait, lanes, Reach(spread=FIRST_SPREAD, whole_flows=True))
-            for index, wait in pairs
-            if wait == self.problem.slot_waits[0]
-        ]
-        self._first_plan(first)
-        for order, (index, wait) in enumerate(pairs):
-            tables = NodeTables(self.paths, index, wait, lanes, Reach(self.cost))
-            # Without time for a bound, a node stays open at the bound that always holds.
-            bound = node_bound(tables, quick=True) if self.left_s() > 0.0 else 0.0
-            heapq.heappush(self.queue, _Node(bound, order, tables))
+        tables, engines = StateTables(self.paths, lanes), Engines(self.paths)
+        costs = [SiteCosts(engines, tables, i) for i in range(len(self.problem.slot_waits))]
+        paths = [Paths(engines, index) for index in self.scope.thresholds_of(self.problem)]
+        nodes = [Node(cost, path) for cost in costs for path in paths]
+        self.queue = [_Open(0.0, order, node) for order, node in enumerate(nodes)]
+        self._bound_all()
+        self._first_plan()
+        self._sharpen()
+        self._bound_all()
         while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
-            node = heapq.heappop(self.queue)
-            if node.stage == len(STAGES):
-                self._turn(node)
-            else:
-                STAGES[node.stage](self, node)
-                node.stage += 1
-                heapq.heappush(self.queue, node)
-        return self._result(len(pairs), min([node.bound for node in self.queue] + [self.cost]))
+            self._work_on(heapq.heappop(self.queue))
+        return self._result(len(nodes), min([one.bound for one in self.queue] + [self.cost]))
 
-    def _first_plan(self, nodes: list[NodeTables]) -> None:
-        """Look for a first candidate among few engines, to know how many are worth a table."""
-        ranked = []
-        for order, tables in enumerate(nodes):
+    # --- bounds --------------------------------------------------------------------------------
+
+    def _bound_all(self) -> None:
+        """Bound every node by what work costs at the sites as known by now."""
+        for one in self.queue:
+            # Without time for a bound, a node stays open at the bound that it has.
+            if self.left_s() > 0.0 and self._open(one.bound):
+                one.bounds = one.node.bounds()
+                one.bound = max(one.bound, one.bounds.value)
+        heapq.heapify(self.queue)
+
+    def _sharpen(self) -> None:
+        """Cost prefill with its waits, before any node learns what comes on top.
+
+        Only numbers of steps count that a site may carry in a plan cheaper than the known one.
+        """
+        for one in self.queue:
+            if not one.bounds or not self._open(one.bound):
+                continue
+            costs = one.node.costs
+            possible = one.bounds.sent() < self.cost
+            for site, steps in zip(self.problem.prefill_sites, possible, strict=True):
+                for count in np.flatnonzero(steps[1:]) + 1:
+                    if self.left_s() <= 0.0:
+                        return
+                    costs.sharpen(site, int(count))
+
+    # --- plans ---------------------------------------------------------------------------------
+
+    def _first_plan(self) -> None:
+        """Look for plans at the nodes of the lowest bounds."""
+        for one in heapq.nsmallest(FIRST_NODES, self.queue):
+            while self._open(one.bound) and one.bounds and self.left_s() > 0.0:
+                states = one.bounds.by_source.choice()
+                if not one.node.drop_hopeless(dict.fromkeys(one.node.states.lane[states].tolist())):
+                    self._near(one, states)
+                    self._near(one, one.bounds.by_target.choice())
+                    break
+                one.bounds = one.node.bounds()
+                one.bound = max(one.bound, one.bounds.value)
+
+    def _near(self, one: _Open, states: list[int]) -> None:
+        """Offer the best plan near some lane states."""
+        choice = one.node.choose(states, FAR * one.bound) if states else None
+        if choice is None:
+            return
+        if choice.usd_per_hour < self.cost * NEAR:
+            choice = Neighborhood(one.node).improve(choice, self.left_s)
+        self._offer(one.node, choice)
+
+    def _offer(self, node: Node, choice: Choice) -> bool:
+        """Keep a plan if it is the cheapest so far; False where it fails the check."""
+        if choice.usd_per_hour >= self.cost:
+            return True
+        candidate = node.candidate(choice)
+        self.evaluations += 1
+        if not check(self.problem, candidate, self.paths).ok:
+            return False
+        self.best, self.cost = candidate, candidate.usd_per_hour(self.problem)
+        if self.options.progress:
+            self.options.progress(f"plan at {self.cost:.2f} per hour")
+        return True
+
+    # --- nodes ---------------------------------------------------------------------------------
+
+    def _work_on(self, one: _Open) -> None:
+        """Give a node its next bound or a slice of time; put it back if it is still open."""
+        if one.model is None:
+            self._relax(one)
+        else:
+            self._turn(one)
+        if self._open(one.bound):
+            heapq.heappush(self.queue, one)
+
+    def _relax(self, one: _Open) -> None:
+        """Drop lane states by their bounds, then bound the node by its linear relaxation."""
+        bounds = one.node.bounds()
+        floor, least = bounds.value, bounds.with_each()
+        one.node.keep(least < self.cost)
+        if one.node.states.size <= FEW_STATES:
+            least = least[least < self.cost]
+            possible = bounds.sent() < self.cost
+            one.node.gains = self._path_gains(one.node, possible, self.cost - least)
+            one.node.keep(least + one.node.gains < self.cost)
+            bounds = one.node.bounds()
+            one.bound = max(one.bound, bounds.value)
+        if not self._open(one.bound):
+            return
+        combinations = one.node.combinations(FEW_PLANS)
+        if combinations is not None:
+            self._try_all(one, combinations)
+            return
+        one.model = NodeModel(one.node, bounds, self.cost, floor)
+        one.bound, states = one.model.relax(self.options.solver, self.left_s, one.bound)
+        self.cuts += one.model.learned.size
+        if self._open(one.bound):
+            self._near(one, states)
+
+    def _try_all(self, one: _Open, combinations: list[list[int]]) -> None:
+        """Close a node by costing every plan that it has left."""
+        for states in combinations:
             if self.left_s() <= 0.0:
                 return
-            ranked.append((node_bound(tables, quick=True), order))
-        for bound, order in sorted(ranked)[:FIRST_NODES]:
-            if bound == float("inf") or self.best is not None or self.left_s() <= 0.0:
+            choice = one.node.choose(states, self.cost)
+            if choice is not None and not self._offer(one.node, choice):
                 return
-            tables = nodes[order]
-            if node_bound(tables) < float("inf"):
-                self._turn(_Node(bound, order, tables), keep=False)
+        one.bound = max(one.bound, self.cost)
 
-    def tabulate(self, node: _Node) -> None:
-        """Bound a node with waiting times, for the lane states that a better plan may use."""
-        drop_hopeless_states(node.tables, self.cost)
-        node.bound = max(node.bound, node_bound(node.tables))
+    def _path_gains(self, node: Node, possible: BoolArray, enough: FloatArray) -> FloatArray:
+        """What prefill costs more with the transfers of each lane state, at any steps it may do."""
+        rows = dict(zip(self.problem.prefill_sites, possible, strict=True))
+        gains = np.zeros(node.states.size)
+        for state in range(gains.size):
+            if self.left_s() > 0.0:
+                row = rows[str(node.source[state])]
+                gains[state] = node.path_excess(
+                    state, row, float(enough[state]), with_relay=False
+                ).min()
+        return gains
 
-    def relax(self, node: _Node) -> None:
-        """Bound a node by its linear relaxation, where covers are not almost exact already."""
-        if node.bound == float("inf") or bounds_are_tight(node.tables):
-            return
-        outcome = self._model(node).relax(self.options.solver, max(self.left_s(), 0.1), node.bound)
-        node.bound = max(node.bound, outcome.bound)
+    def _turn(self, one: _Open) -> None:
+        """Give the MILP of a node one slice of time."""
+        assert one.model is not None
+        self.solved.add(one.order)
+        model = one.model
+        model.close(self.cost)
+        deadline = time.monotonic() + FIRST_SLICE_S * 2**one.turns
+        one.turns += 1
+        while True:
+            limit_s = min(self.left_s(), deadline - time.monotonic())
+            if limit_s <= 0.0 or not self._open(one.bound):
+                return
+            outcome = model.solve(self.options.solver, limit_s, one.bound)
+            one.bound = outcome.bound
+            if not outcome.feasible:
+                return
+            choice = one.node.choose(model.chosen())
+            kept = choice is not None and self._offer(one.node, choice)
+            known = model.learned.size
+            learned = model.learn()
+            self.cuts += model.learned.size - known
+            if not learned:
+                if outcome.solved and choice is not None and kept:
+                    one.bound = max(one.bound, min(choice.usd_per_hour, self.cost))
+                return
 
-    def _model(self, node: _Node) -> NodeModel:
-        if node.model is None:
-            node.model = NodeModel(node.tables)
-            self.cuts += node.model.rows_added
-        return node.model
+    def _open(self, bound: float) -> bool:
+        """Whether a node of this bound may still hold a cheaper candidate."""
+        if self.best is None:
+            return bound < self.cost
+        if self.options.first_feasible:
+            return False
+        return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
 
     def _result(self, nodes: int, lower: float) -> SearchResult:
         if self.best is None and lower >= self.cost:
             lower = float("inf")
-        gap = max(0.0, (self.cost - lower) / self.cost) if self.best else float("inf")
+        gap = float("inf")
+        if self.best is not None:
+            gap = max(0.0, 1.0 - lower / self.cost) if self.cost > 0.0 else 0.0
         certificate = Certificate(
             lower_bound_usd_per_hour=lower,
             gap=gap,
@@ -240,62 +266,6 @@ class _Search:
             solve_time_s=time.monotonic() - self.started,
         )
         return SearchResult(self.best, self.cost if self.best else float("inf"), certificate)
-
-    def _open(self, bound: float) -> bool:
-        """Whether a node of this bound may still hold a cheaper candidate."""
-        if self.best is None:
-            return bound < self.cost
-        if self.options.first_feasible:
-            return False
-        return bound < self.cost * (1.0 - 0.1 * OPTIMAL_GAP)
-
-    def _turn(self, node: _Node, *, keep: bool = True) -> None:
-        """Give a node one slice of time; put it back unless it is closed or not to be kept."""
-        self.solved.add(node.order)
-        model = self._model(node)
-        model.close_states(self.cost)
-        slice_s = FIRST_SLICE_S * 2**node.turns
-        node.turns += 1
-        deadline = time.monotonic() + slice_s
-        while True:
-            rows = model.rows_added
-            limit_s = min(self.left_s(), deadline - time.monotonic())
-            if limit_s <= 0.0:
-                break
-            outcome = model.solve(self.options.solver, limit_s, node.bound)
-            node.bound = outcome.bound
-            if not outcome.feasible:
-                if outcome.solved:
-                    return
-                break
-            solution = model.solution()
-            added = model.repair(solution)
-            self.cuts += model.rows_added - rows
-            if not added:
-                kept = self._offer(model.candidate(solution))
-                if outcome.solved and kept:
-                    return
-                break
-            if not self._open(node.bound):
-                break
-        if keep and self._open(node.bound):
-            heapq.heappush(self.queue, node)
-
-    def _offer(self, candidate: Candidate) -> bool:
-        """Check a candidate, keep it if it is the cheapest so far; False where it fails."""
-        self.evaluations += 1
-        if not check(self.problem, candidate, self.paths).ok:
-            return False
-        cost = candidate.usd_per_hour(self.problem)
-        if cost < self.cost:
-            self.best, self.cost = candidate, cost
-            if self.options.progress:
-                self.options.progress(f"plan at {cost:.2f} per hour")
-        return True
-
-
-STAGES = (_Search.tabulate, _Search.relax)
-"""Bounds of a node, each dearer and tighter than the one before; then comes the MILP."""
 
 
 def search(

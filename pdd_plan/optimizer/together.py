@@ -1,0 +1,172 @@
+"""Cheapest engines for several roles of a site that share its chips and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+
+from pdd_plan.fleet.problem import FloatArray
+from pdd_plan.optimizer.mixes import SLACK, Mix, Stairs, cheapest_mix
+from pdd_plan.optimizer.states import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Work in one role and the pool options that can do it."""
+
+    stairs: Sequence[Stairs]
+    needed: float
+
+
+@dataclass(frozen=True)
+class Supply:
+    """Chips in stock by site and kind, and power of the site [W] where it is limited."""
+
+    stock: Mapping[tuple[str, str], int]
+    watts: float = float("inf")
+
+    def holds(self, engines: Mapping[int, int], stairs: Mapping[int, Stairs]) -> bool:
+        """Whether engines fit stock and power."""
+        used: dict[tuple[str, str], float] = {}
+        watts = 0.0
+        for pool, count in engines.items():
+            one = stairs[pool]
+            used[one.stock] = used.get(one.stock, 0.0) + count * one.chips
+            watts += count * one.watts
+        enough = all(chips <= self.stock[key] for key, chips in used.items())
+        return enough and watts <= self.watts * (1.0 + SLACK)
+
+    def without(self, engines: Mapping[int, int], stairs: Mapping[int, Stairs]) -> Supply:
+        """What is left beside some engines."""
+        left, watts = dict(self.stock), self.watts
+        for pool, count in engines.items():
+            one = stairs[pool]
+            left[one.stock] -= int(count * one.chips)
+            watts -= count * one.watts
+        return Supply(left, watts)
+
+    def limit(self, one: Stairs) -> Stairs:
+        """The counts of a pool that fit by themselves."""
+        fits = (one.counts * one.chips <= self.stock[one.stock]) & (
+            one.counts * one.watts <= self.watts * (1.0 + SLACK)
+        )
+        return replace(
+            one,
+            counts=one.counts[fits],
+            capacity=one.capacity[fits],
+            usd_per_hour=one.usd_per_hour[fits],
+        )
+
+
+def cheapest_together(demands: Sequence[Demand], supply: Supply) -> Mix | None:
+    """Cheapest engines for several roles that share stock and power; None where there are none."""
+    stairs = {one.pool: one for demand in demands for one in demand.stairs}
+    mixes = [cheapest_mix(demand.stairs, demand.needed) for demand in demands]
+    if None in mixes:
+        return None
+    cost = sum(mix.usd_per_hour for mix in mixes if mix)
+    engines = {pool: n for mix in mixes if mix for pool, n in mix.engines.items()}
+    if supply.holds(engines, stairs):
+        return Mix(cost, engines)
+    needed = [demand for demand in demands if demand.needed > 0.0]
+    known = [_one_by_one(order, supply, stairs) for order in permutations(needed)]
+    best = min((mix for mix in known if mix), key=lambda mix: mix.usd_per_hour, default=None)
+    return _Together(needed, supply).cheapest(best)
+
+
+def _one_by_one(
+    demands: Sequence[Demand], supply: Supply, stairs: Mapping[int, Stairs]
+) -> Mix | None:
+    """A mix for several roles, found for one after the other from what the ones before leave."""
+    total = 0.0
+    engines: dict[int, int] = {}
+    for demand in demands:
+        left = supply.without(engines, stairs)
+        mix = cheapest_mix([left.limit(one) for one in demand.stairs], demand.needed)
+        if mix is None:
+            return None
+        total, engines = total + mix.usd_per_hour, {**engines, **mix.engines}
+    return Mix(total, engines) if supply.holds(engines, stairs) else None
+
+
+class _Together:
+    """Dynamic programming over pools, chip by chip, on what is done in each role.
+
+    A row is a partial choice: cost, minus the work done in each role (never more than needed),
+    power and chips taken of the kind at hand; fewer is better in every column.
+    """
+
+    def __init__(self, demands: Sequence[Demand], supply: Supply) -> None:
+        self.supply = supply
+        self.wanted = np.array([demand.needed * (1.0 - SLACK) for demand in demands])
+        pools = [(one, role) for role, demand in enumerate(demands) for one in demand.stairs]
+        pools = [pair for pair in pools if np.isfinite(pair[0].usd_per_work)]
+        first: dict[tuple[str, str], float] = {}
+        for one, _ in pools:
+            first[one.stock] = min(first.get(one.stock, np.inf), one.usd_per_work)
+        self.pools = sorted(
+            pools, key=lambda pair: (first[pair[0].stock], pair[0].stock, pair[0].usd_per_work)
+        )
+
+    def cheapest(self, known: Mix | None) -> Mix | None:
+        """Cheapest choice, or a known one where nothing is cheaper."""
+        best = known.usd_per_hour if known else np.inf
+        roles = self.wanted.size
+        rows = np.zeros((1, roles + 3))
+        trail: list[tuple[Stairs, IntArray, IntArray]] = []
+        for position, (one, role) in enumerate(self.pools):
+            last = position + 1 == len(self.pools)
+            added = np.zeros((one.counts.size, roles + 3))
+            added[:, 0] = one.usd_per_hour
+            added[:, 1 + role] = -one.capacity
+            added[:, roles + 1] = one.counts * one.watts
+            added[:, roles + 2] = one.counts * one.chips
+            sums = (rows[:, None, :] + added[None, :, :]).reshape(-1, roles + 3)
+            done = np.minimum(-sums[:, 1 : roles + 1], self.wanted)
+            sums[:, 1 : roles + 1] = -done
+            missing = self.wanted - done
+            rest = self._rest(position + 1)
+            with np.errstate(invalid="ignore"):
+                least = sums[:, 0] + np.where(missing > 0.0, rest * missing, 0.0).sum(axis=1)
+            fits = sums[:, roles + 2] <= self.supply.stock[one.stock]
+            fits &= sums[:, roles + 1] <= self.supply.watts * (1.0 + SLACK)
+            at = np.flatnonzero(fits & (least < best * (1.0 - 1e-12)))
+            complete = at[(missing[at] <= 0.0).all(axis=1)]
+            if complete.size:
+                best = float(sums[complete, 0].min()) * (1.0 + 1e-9)
+            if last or self.pools[position + 1][0].stock != one.stock:
+                sums[:, roles + 2] = 0.0
+            at = at[_efficient(sums[at])]
+            rows = sums[at]
+            trail.append((one, at // one.counts.size, at % one.counts.size))
+        complete = np.flatnonzero((-rows[:, 1 : roles + 1] >= self.wanted).all(axis=1))
+        if not complete.size:
+            return known
+        row = int(complete[np.argmin(rows[complete, 0])])
+        total, engines = float(rows[row, 0]), {}
+        for one, parents, options in reversed(trail):
+            if options[row]:
+                engines[one.pool] = int(one.counts[options[row]])
+            row = int(parents[row])
+        return Mix(total, engines)
+
+    def _rest(self, position: int) -> FloatArray:
+        """Least price a unit of work in each role over the pools from a position on."""
+        rest = np.full(self.wanted.size, np.inf)
+        for one, role in self.pools[position:]:
+            rest[role] = min(rest[role], one.usd_per_work)
+        return rest
+
+
+def _efficient(rows: FloatArray) -> IntArray:
+    """Positions of the rows that no other row is below or equal to in every column."""
+    order = np.lexsort(rows.T[::-1])
+    kept = []
+    while order.size:
+        first = order[0]
+        kept.append(int(first))
+        order = order[~(rows[order] >= rows[first]).all(axis=1)]
+    return np.array(kept, dtype=np.int64)
