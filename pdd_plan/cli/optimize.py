@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from pdd_plan.cli.options import (
     DebugOption,
     FormatOption,
-    JobsOption,
     Language,
     LanguageOption,
     OutputOption,
@@ -18,6 +20,11 @@ from pdd_plan.cli.options import (
     SolverOption,
     TimeLimitOption,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pdd_plan.studies.sweep_run import Runner
 
 EPILOG = "Example:  pdd-plan optimize quickstart --set 'slo.ttft_p90=8 s' -o plan.json"
 
@@ -30,7 +37,25 @@ def optimize(
     time_limit: TimeLimitOption = None,
     solver: SolverOption = None,
     seed: SeedOption = 0,
-    jobs: JobsOption = 1,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why",
+            help="Also plan with other prices, limits, lines, stock and traffic, one at a time, "
+            "and tell what each would change.",
+        ),
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            show_default=False,
+            help="Processes for the plans of --why; by default one a core.",
+        ),
+    ] = None,
     quiet: QuietOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read from the context
     lang: LanguageOption = Language.en,
@@ -46,9 +71,23 @@ def optimize(
     from pdd_plan.cli.planning import Settings, progress
     from pdd_plan.studies.planning import plan_scenario
 
-    settings = Settings(time_limit, solver, seed, jobs)
-    command = command_line("optimize", [scenario], set=changes, **settings.words())
+    settings = Settings(time_limit, solver, seed)
+    command = command_line("optimize", [scenario], set=changes, **settings.words(), why=why)
+    options = settings.options(loaded, command)
     with progress(quiet) as show:
-        plan = plan_scenario(loaded, replace(settings.options(loaded, command), progress=show))
+        plan = plan_scenario(loaded, replace(options, progress=show))
+        if why:
+            from pdd_plan.studies.why import explained
+
+            plan = explained(plan, loaded, scenario, options, _runner(jobs, show), changes or ())
     target.deliver(plan)
     leave(plan)
+
+
+def _runner(jobs: int | None, show: Callable[..., None] | None) -> Runner:
+    from pdd_plan.cli.sweep_output import progress_text
+    from pdd_plan.studies.sweep_run import Runner
+    from pdd_plan.studies.sweep_workers import LocalWorkers
+
+    told = (lambda seen: show("why:", progress_text(seen))) if show is not None else None
+    return Runner(LocalWorkers(jobs), progress=told)

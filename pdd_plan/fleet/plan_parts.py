@@ -285,6 +285,31 @@ class Sensitivity(PlanModel):
     usd_per_hour: NonNegative | None = None
     ttft_p90_s: NonNegative | None = None
     effect: str = Field("", description="In words, such as 'P90 TTFT 11.2 s, limit 10 s'.")
+    kind: str = Field("", description="What of the scenario is changed, such as 'price'.")
+    subject: str = Field("", description="Whose that is, such as 'shanghai h20'.")
+    from_value: str | None = Field(
+        None, description="Value in the plan's scenario; null where the fleet is changed."
+    )
+    step: str = Field("", description="By how much it is changed, such as '10 %'.")
+    direction: Literal["down", "up"] | None = None
+    relative_change: Number | None = Field(
+        None,
+        description="Of the cost per token (at the goodput for bcr), or of the goodput where "
+        "that is the objective: new / old - 1, each of its own best fleet.",
+    )
+    goodput_requests_per_s: NonNegative | None = None
+    same_fleet: bool | None = Field(
+        None, description="The best fleet is still that of the plan, lines and routing included."
+    )
+    gap: NonNegative | None = Field(None, description="Of the plan with the change.")
+    within_gap: bool | None = Field(
+        None, description="The gaps of the two plans leave the direction of the effect open."
+    )
+
+    @property
+    def of_scenario(self) -> bool:
+        """Whether the scenario is changed and planned anew, rather than the fleet."""
+        return self.from_value is not None
 
 
 class Binding(PlanModel):

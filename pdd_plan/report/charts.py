@@ -12,6 +12,7 @@ from pdd_plan.report.comparison import Comparison
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.tables import is_this_plan
+from pdd_plan.report.tornado import tornado_chart
 
 ROLES = ("prefill", "relay", "decode")
 
@@ -24,6 +25,7 @@ def all_charts(plan: Plan, labels: Labels) -> tuple[Chart, ...]:
         _use(plan, labels),
         _hits(plan, labels),
         _front(plan, labels),
+        tornado_chart(plan, labels),
     )
     return tuple(chart for chart in made if chart is not None)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pdd_plan.errors import InputError, Issue
+from pdd_plan.report import why_words
 
 LANGUAGES = ("en", "zh")
 
@@ -367,6 +368,9 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "在成本与 P90 TTFT 上均不劣于其他方案的方案集合。",
     ),
 }
+
+WORDS |= why_words.WORDS
+SENTENCES |= why_words.SENTENCES
 
 
 class Labels:

@@ -16,7 +16,7 @@ def why(plan: Plan, labels: Labels) -> Sentences:
         said = [
             f"{clean(item.change)}: {effect_text(item, plan, labels)}"
             for item in plan.sensitivity
-            if (item.feasible is False) == refused
+            if not item.of_scenario and (item.feasible is False) == refused
         ]
         if said:
             texts.append(Sentence(labels.word(lead), _listed(said, labels)))

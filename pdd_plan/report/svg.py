@@ -40,7 +40,11 @@ class Frame(NamedTuple):
 
 def render_svg(chart: Chart) -> str:
     """Return a chart as an `svg` element with a title and a description for screen readers."""
-    if chart.kind in ("curves", "heat"):
+    if chart.kind == "tornado":
+        from pdd_plan.report.tornado_svg import tornado
+
+        height, parts = tornado(chart)
+    elif chart.kind in ("curves", "heat"):
         from pdd_plan.report import sweep_svg
 
         height, parts = (sweep_svg.curves if chart.kind == "curves" else sweep_svg.heat)(chart)

@@ -247,7 +247,7 @@ def plain_value(value: str | bool | float | None) -> str:
 
 
 def sensitivity_table(plan: Plan, labels: Labels) -> Table:
-    """Return what each single change would do."""
+    """Return what each single change would do, those of the scenario planned anew."""
     names = (
         *columns(labels, ("change", "path"), ("value",)),
         Column(labels.word("per_hour", currency=clean(plan.currency)), right=True),

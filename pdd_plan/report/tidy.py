@@ -64,7 +64,25 @@ _POOL = (
     "kv_memory_utilization",
 )
 _LINK = ("from", "to", "gbps", "max_gbps", "utilization", "usd_per_hour")
-_SENSITIVITY = ("change", "path", "value", "feasible", "usd_per_hour", "ttft_p90_s", "effect")
+_SENSITIVITY = (
+    "change",
+    "path",
+    "value",
+    "feasible",
+    "usd_per_hour",
+    "ttft_p90_s",
+    "effect",
+    "kind",
+    "subject",
+    "from_value",
+    "step",
+    "direction",
+    "relative_change",
+    "goodput_requests_per_s",
+    "same_fleet",
+    "gap",
+    "within_gap",
+)
 _ASSUMPTION = ("path", "value", "unit", "source", "confidence")
 _PERCENTILES = ("p50", "p90", "p95", "p99", "mean")
 

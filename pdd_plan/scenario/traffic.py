@@ -148,6 +148,11 @@ class Workload(Section):
         default=1.0,
         description="Part of the prefill site's cached prefix that main decode holds too.",
     )
+    mean_hit_rate: Share | None = Field(
+        default=None,
+        description="Mean hit rate to have: the missed part of every prompt is scaled by one "
+        "factor until the mean over requests is this; none: as the workload has it. For what-ifs.",
+    )
     periods: tuple[Period, ...] = Field(
         default=(), strict=False, description="Load profile; none: constant load."
     )

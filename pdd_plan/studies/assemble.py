@@ -97,7 +97,7 @@ def assemble_plan(
         goodput=goodput_of(problem, main.goodput),
         baselines=(
             *(_baseline(problem, one, reference) for one in baselines),
-            *_aggregated(problem, reference[1]),
+            *(_aggregated(problem, reference[1]) if options.whole else ()),
         ),
         bcr=_bcr(problem, main, reference[1]),
         certificate=_certificate(problem, main, options),

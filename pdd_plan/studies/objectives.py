@@ -69,7 +69,7 @@ def plan_objective(scenario: Scenario, options: PlanOptions) -> Plan:
     SolverError
         If the solver fails, or finds nothing in time.
     """
-    from pdd_plan.studies.planning import NOT_IN_TIME, baselines_by
+    from pdd_plan.studies.planning import NO_PLAN, NOT_IN_TIME, baselines_by
 
     built = build_problem(scenario)
     model = PathModel(built.problem)
@@ -94,7 +94,7 @@ def plan_objective(scenario: Scenario, options: PlanOptions) -> Plan:
     baselines = baselines_by(problem, options, main, solve)
     infeasibility = None
     if main.candidate is None:
-        infeasibility = _why_not(scenario, planned, model, options)
+        infeasibility = _why_not(scenario, planned, model, options) if options.whole else NO_PLAN
     plan = assemble_plan(scenario, planned, model, main, baselines, options, infeasibility)
     return _with_warnings(plan, scenario, result)
 

@@ -28,6 +28,8 @@ from pdd_plan.studies.tie_break import TieBreak, break_tie
 
 NOT_IN_TIME = "none was found in the time limit"
 """Why a baseline that was not ruled out is missing."""
+NO_PLAN = Infeasibility(reason="no fleet of the stock keeps every limit")
+"""What is said where nobody asked what would mend it."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class PlanOptions:
         Told in words what is being done.
     command : str
         Command line that makes the plan again.
+    whole : bool
+        Plan simpler fleets beside it and, where there is no plan, look for what would mend that.
     """
 
     time_limit_s: float = 60.0
@@ -56,6 +60,7 @@ class PlanOptions:
     jobs: int = 1
     progress: Callable[..., None] | None = None
     command: str = ""
+    whole: bool = True
 
     def search_options(self) -> SearchOptions:
         """The options of the optimizer."""
@@ -127,7 +132,9 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     baselines = cheapest_baselines(problem, model, options, main)
     infeasibility = None
     if result.candidate is None:
-        infeasibility = _why_infeasible(scenario, built, model, options)
+        infeasibility = (
+            _why_infeasible(scenario, built, model, options) if options.whole else NO_PLAN
+        )
     return assemble_plan(scenario, built, model, main, baselines, options, infeasibility)
 
 
@@ -281,6 +288,8 @@ def baselines_by(
     solve: Callable[[str, Scope], Scored],
 ) -> tuple[Scored, ...]:
     """Single site, cross site and PDD, by any search over a part of the problem."""
+    if not options.whole:
+        return ()
     local = frozenset(i for i, lane in enumerate(problem.lanes) if lane.local)
     lines = frozenset(i for i, lane in enumerate(problem.lanes) if not lane.local)
     scopes = (

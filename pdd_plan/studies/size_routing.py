@@ -55,7 +55,7 @@ def plan_by_size(scenario: Scenario, options: PlanOptions) -> Plan:
     main = scored_by_size(case, case.problem, result, "plan", time.monotonic() - started)
     problem = replace(case.problem, arrival_rate_per_s=planned_rate(case, result.plan))
     _tell(options, "baselines")
-    baselines = _baselines(case, started)
+    baselines = _baselines(case, started) if options.whole else ()
     infeasibility = None if result.plan else why_not(case)
     planned = replace(built, problem=problem)
     changes = changes_of(case, result.plan)

@@ -150,13 +150,15 @@ def point_key(scenario: Scenario, options: PlanOptions) -> str:
     scenario : Scenario
         With overrides; its own hash covers the files that it names.
     options : PlanOptions
-        Solver, time limit and seed count; processes and progress do not.
+        Solver, time limit, seed and whether simpler fleets are planned too count; processes and
+        progress do not.
     """
-    parts = [
+    parts: list[object] = [
         pdd_plan.__version__,
         scenario.source.sha256,
         options.solver,
         options.time_limit_s,
         options.seed,
+        *([] if options.whole else ["plan alone"]),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -14,6 +14,7 @@ from pdd_plan.workload.atoms import Atoms, Workload, summarize
 from pdd_plan.workload.atoms_table import read_atoms_csv
 from pdd_plan.workload.compression import compress, compression_error
 from pdd_plan.workload.given import hit_distribution, token_distribution
+from pdd_plan.workload.mean_hit_rate import with_mean_hit_rate
 from pdd_plan.workload.mixture import FINE, RequestType, mixture_sample
 from pdd_plan.workload.requests import RawTrace
 from pdd_plan.workload.trace_mix import hit_provenance, trace_atoms, with_hit_rates
@@ -133,7 +134,7 @@ def _from_trace(scenario: Scenario) -> Workload:
         provenance.append(hit_provenance(trace))
     if len(trace) < FEW_REQUESTS:
         warnings.append(f"only {len(trace)} requests: high percentiles rest on few of them")
-    requests = _at_decode(requests, section.decode_hit_fraction)
+    requests = _at_mean(scenario, _at_decode(requests, section.decode_hit_fraction))
     atoms = compress(requests, section.max_atoms)
     warnings.extend(_compression_warning(requests, atoms))
     scv, scv_source = _burstiness(scenario, trace)
@@ -151,7 +152,8 @@ def _from_trace(scenario: Scenario) -> Workload:
         warnings=tuple(warnings),
     )
     source = f"{spec.format} trace {spec.path}"
-    return Workload(atoms, rate or 0.0, scv, summary, source, raw=trace)
+    raw = trace if section.mean_hit_rate is None else None
+    return Workload(atoms, rate or 0.0, scv, summary, source, raw=raw)
 
 
 def _from_table(scenario: Scenario) -> Workload:
@@ -184,6 +186,7 @@ def _given(
     scv, scv_source = section.arrival_scv, "scenario"
     if scv is None:
         scv, scv_source = 1.0, "Poisson arrivals assumed"
+    full = _at_mean(scenario, full)
     atoms = compress(full, section.max_atoms)
     summary = summarize(
         full,
@@ -208,6 +211,21 @@ def _at_decode(atoms: Atoms, fraction: float) -> Atoms:
     if fraction == 1.0:
         return atoms
     return replace(atoms, cached_decode_tokens=atoms.cached_decode_tokens * fraction)
+
+
+def _at_mean(scenario: Scenario, atoms: Atoms) -> Atoms:
+    mean = scenario.workload.mean_hit_rate
+    if mean is None:
+        return atoms
+    try:
+        return with_mean_hit_rate(atoms, mean)
+    except ValueError as error:
+        raise _problem(
+            scenario,
+            "workload.mean_hit_rate",
+            f"workload.mean_hit_rate = {mean:g} cannot be had from this workload",
+            f"{error}, since every request misses at least one token",
+        ) from None
 
 
 def _burstiness(scenario: Scenario, trace: RawTrace) -> tuple[float, str]:

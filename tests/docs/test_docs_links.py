@@ -33,6 +33,11 @@ def test_every_link_leads_somewhere(page):
 
 
 def test_every_page_is_reached_from_the_readme():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
-    assert pages <= set(LINK.findall(text))
+    reached, ahead = set(), {ROOT / "README.md"}
+    while ahead:
+        page = ahead.pop()
+        reached.add(page)
+        targets = LINK.findall(page.read_text(encoding="utf-8"))
+        links = {(page.parent / target.partition("#")[0]).resolve() for target in targets}
+        ahead |= {link for link in links if link.suffix == ".md" and link.is_file()} - reached
+    assert set((ROOT / "docs").glob("*.md")) <= reached
