@@ -142,8 +142,8 @@ def leave(answer: Plan | Comparison) -> None:
     Parameters
     ----------
     answer : Plan or Comparison
-        No is an infeasible plan, a plan that was evaluated and misses a limit, and a comparison
-        in which no plan is feasible.
+        No is an infeasible plan, a plan that was evaluated and misses a limit, with everything
+        there or with a part lost, and a comparison in which no plan is feasible.
 
     Raises
     ------
@@ -153,7 +153,12 @@ def leave(answer: Plan | Comparison) -> None:
     from pdd_plan.fleet.plan import Plan
 
     if isinstance(answer, Plan):
-        no = answer.status == "infeasible" or not all(limit.met for limit in answer.slo)
+        lost = answer.resilience.outages if answer.resilience is not None else ()
+        no = (
+            answer.status == "infeasible"
+            or not all(limit.met for limit in answer.slo)
+            or any(outage.status != "kept" for outage in lost)
+        )
     else:
         no = all(plan.status == "infeasible" for plan in answer.plans)
     if no:

@@ -14,6 +14,7 @@ from pdd_plan.cli.options import (
     Language,
     LanguageOption,
     OutputOption,
+    PlanOption,
     QuietOption,
     ScenarioArgument,
     SeedOption,
@@ -22,15 +23,23 @@ from pdd_plan.cli.options import (
     TimeLimitOption,
 )
 
+FailOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail",
+        metavar="WHAT",
+        show_default=False,
+        help="Lose site:NAME, line:FROM-TO, engines:SITE/ROLE (one engine of that pool) or "
+        "engines:N (N of every pool in turn); may be given again, each is lost by itself.",
+    ),
+]
 EPILOG = "Example:  pdd-plan evaluate quickstart --plan plan.json --set 'workload.rate=12 req/s'"
 
 
 def evaluate(
     scenario: ScenarioArgument,
-    plan: Annotated[
-        str,
-        typer.Option("--plan", "-p", metavar="PLAN", show_default=False, help="Saved plan (JSON)."),
-    ],
+    plan: PlanOption = None,
+    fail: FailOption = None,
     changes: SetOption = None,
     form: FormatOption = None,
     output: OutputOption = None,
@@ -42,23 +51,30 @@ def evaluate(
     debug: DebugOption = False,  # noqa: ARG001 - read from the context
     lang: LanguageOption = Language.en,
 ) -> None:
-    """Score the fleet of a plan, such as today's, under a scenario; nothing is optimized."""
+    """Score the fleet of a plan, such as today's, under a scenario; nothing is optimized.
+
+    With --fail, also what users see with a part of it lost and requests re-routed. Ends with code
+    1 if a limit is missed or the demand is not carried, with everything there or with a part lost.
+    """
     from pdd_plan.cli.deliver import Target, leave
-    from pdd_plan.cli.files import command_line, existing_file
-    from pdd_plan.fleet.plan import load_plan
+    from pdd_plan.cli.files import command_line
+    from pdd_plan.cli.planning import Settings, given_or_planned, progress
     from pdd_plan.scenario import load_scenario
+    from pdd_plan.studies.outage_specs import parse_outages
 
     target = Target.checked(output, form, lang, quiet)
     loaded = load_scenario(scenario, changes or ())
-    given = load_plan(existing_file(plan, "plan"))
+    outages = parse_outages(loaded, fail or ())
+    settings = Settings(time_limit, solver, seed, jobs)
+    given = given_or_planned(loaded, plan, settings, quiet)
 
-    from pdd_plan.cli.planning import Settings, progress
     from pdd_plan.studies.planning import evaluate_plan
 
-    settings = Settings(time_limit, solver, seed, jobs)
-    command = command_line("evaluate", [scenario], plan=plan, set=changes, **settings.words())
+    command = command_line(
+        "evaluate", [scenario], plan=plan, fail=fail, set=changes, **settings.words()
+    )
     with progress(quiet) as show:
         options = replace(settings.options(loaded, command), progress=show)
-        scored = evaluate_plan(loaded, given, options)
+        scored = evaluate_plan(loaded, given, options, outages)
     target.deliver(scored)
     leave(scored)

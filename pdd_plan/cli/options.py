@@ -58,6 +58,16 @@ SetOption = Annotated[
         help="Replace a value of the scenario; may be given again.",
     ),
 ]
+PlanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--plan",
+        "-p",
+        metavar="PLAN",
+        show_default=False,
+        help="Saved plan (JSON); by default the scenario is planned first.",
+    ),
+]
 FormatOption = Annotated[
     Format | None,
     typer.Option(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pdd_plan.cli.options import Solver
 
 if TYPE_CHECKING:
+    from pdd_plan.fleet.plan import Plan
     from pdd_plan.scenario import Scenario
     from pdd_plan.studies.planning import PlanOptions
 
@@ -94,3 +95,34 @@ def progress(quiet: bool) -> Iterator[Callable[..., None] | None]:
     finally:
         sys.stderr.write("\r\x1b[2K")
         sys.stderr.flush()
+
+
+def given_or_planned(scenario: Scenario, plan: str | None, settings: Settings, quiet: bool) -> Plan:
+    """Return the plan of a file, or else the best plan of the scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As loaded.
+    plan : str or None
+        File with a saved plan.
+    settings : Settings
+        How to plan where no file is given.
+    quiet : bool
+        Show no progress.
+
+    Raises
+    ------
+    InputError
+        If the file holds no plan, or the scenario cannot be planned.
+    """
+    from pdd_plan.cli.files import existing_file
+    from pdd_plan.fleet.plan import load_plan
+
+    if plan is not None:
+        return load_plan(existing_file(plan, "plan"))
+
+    from pdd_plan.studies.planning import plan_scenario
+
+    with progress(quiet) as show:
+        return plan_scenario(scenario, replace(settings.options(scenario, ""), progress=show))

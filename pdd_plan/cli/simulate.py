@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pdd_plan.cli.options import (
     DebugOption,
     JobsOption,
+    PlanOption,
     QuietOption,
     ScenarioArgument,
     SeedOption,
@@ -16,25 +17,12 @@ from pdd_plan.cli.options import (
 )
 from pdd_plan.cli.profiles import TableFormat, TableFormatOption
 
-if TYPE_CHECKING:
-    from pdd_plan.fleet.plan import Plan
-    from pdd_plan.scenario import Scenario
-
 EPILOG = "Example:  pdd-plan simulate quickstart --plan plan.json --requests 50000"
 
 
 def simulate(
     scenario: ScenarioArgument,
-    plan: Annotated[
-        str | None,
-        typer.Option(
-            "--plan",
-            "-p",
-            metavar="PLAN",
-            show_default=False,
-            help="Saved plan (JSON); by default the scenario is planned first.",
-        ),
-    ] = None,
+    plan: PlanOption = None,
     changes: SetOption = None,
     requests: Annotated[
         int, typer.Option("--requests", metavar="N", min=1000, help="Requests of one run.")
@@ -51,14 +39,14 @@ def simulate(
     Ends with code 1 if a limit is missed in the simulation beyond its confidence interval.
     """
     from pdd_plan.cli.errors import NO, note
-    from pdd_plan.cli.planning import progress
+    from pdd_plan.cli.planning import Settings, given_or_planned, progress
     from pdd_plan.cli.simulate_tables import simulation_tables
     from pdd_plan.cli.tables import print_tables
     from pdd_plan.scenario import load_scenario
     from pdd_plan.simulation import SimulationOptions
 
     loaded = load_scenario(scenario, changes or ())
-    given = _plan(loaded, plan, quiet)
+    given = given_or_planned(loaded, plan, Settings(), quiet)
 
     from pdd_plan.studies.simulating import simulate_plan
 
@@ -73,19 +61,3 @@ def simulate(
         note(f"note: {runs} runs of {requests} requests, {speed:,.0f} requests/s on one core")
     if report.missed:
         raise typer.Exit(NO)
-
-
-def _plan(scenario: Scenario, plan: str | None, quiet: bool) -> Plan:
-    from pdd_plan.cli.files import existing_file
-    from pdd_plan.cli.planning import Settings, progress
-    from pdd_plan.fleet.plan import load_plan
-
-    if plan is not None:
-        return load_plan(existing_file(plan, "plan"))
-
-    from dataclasses import replace
-
-    from pdd_plan.studies.planning import plan_scenario
-
-    with progress(quiet) as show:
-        return plan_scenario(scenario, replace(Settings().options(scenario, ""), progress=show))

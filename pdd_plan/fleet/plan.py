@@ -51,6 +51,7 @@ from pdd_plan.fleet.plan_parts import (
     TtftDistribution,
     WorkloadFacts,
 )
+from pdd_plan.fleet.plan_resilience import OutageResult, Resilience
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -70,12 +71,14 @@ __all__ = [
     "Infeasibility",
     "Lane",
     "Latency",
+    "OutageResult",
     "Percentiles",
     "Plan",
     "PlanLink",
     "PlanModel",
     "Pool",
     "RejectedShape",
+    "Resilience",
     "Role",
     "RouteBy",
     "Routing",
@@ -129,6 +132,9 @@ class Plan(PlanModel):
     handoff: Handoff | None = None
     ttft_distribution: TtftDistribution | None = None
     front: tuple[FrontPoint, ...] = ()
+    resilience: Resilience | None = Field(
+        None, description="Null where nothing is tolerated and no loss was asked about."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Plan:

@@ -63,6 +63,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "rejected": ("Engine shapes that are no candidates", "被排除的引擎形状"),
     "assumptions": ("Assumptions", "假设"),
     "reproduce": ("To reproduce", "复现信息"),
+    "resilience": ("With a part lost", "部分失效时"),
     "comparison": ("Comparison", "方案比较"),
     # labels of facts
     "cost": ("Cost", "成本"),
@@ -139,6 +140,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "source": ("Source", "来源"),
     "confidence": ("Confidence", "可信度"),
     "best": ("Best possible", "可达最好值"),
+    # losses
+    "lost": ("Lost", "失效部分"),
+    "answer": ("Answer", "结果"),
+    "carries": ("Up to req/s", "可承载请求/秒"),
+    "nothing_lost": ("nothing", "无"),
+    "lost_engines": ("{count} of {name}", "{name} {count} 台引擎"),
+    "lost_site": ("site {name}", "站点 {name}"),
+    "lost_line": ("line {name}", "线路 {name}"),
+    "outage.kept": ("limits kept", "满足限制"),
+    "outage.missed": ("limit missed", "未满足限制"),
+    "outage.overloaded": ("overloaded", "过载"),
+    "outage.no_way_left": ("no way left", "无路可走"),
     # metrics
     "ttft": ("TTFT", "TTFT"),
     "tpot": ("TPOT", "TPOT"),
@@ -267,6 +280,19 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Sending the KV cache instead would give P50 {p50}, P90 {p90}, P99 {p99}.",
         "若改为发送 KV 缓存，则为 P50 {p50}，P90 {p90}，P99 {p99}。",
     ),
+    "lane_share": ("{a} -> {b} {share}", "{a} -> {b} {share}"),
+    "new_shares": ("requests go {shares}.", "请求改走 {shares}。"),
+    "new_threshold": (
+        "the threshold is set to {new} instead of {old}.",
+        "阈值由 {old} 改为 {new}。",
+    ),
+    "no_relay": ("nothing is relayed any more.", "不再有请求经中继。"),
+    "carries": (
+        "Each is lost by itself. Up to req/s: the largest load by the planning rule, which is "
+        "stricter than the limits.",
+        "各项分别单独失效。可承载的负载按规划规则计算，比时延限制更严格。",
+    ),
+    "comma": (", ", "，"),
     "next": ("; ", "；"),
     "end": (".", "。"),
     "blank": (" ", ""),

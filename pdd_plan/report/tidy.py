@@ -43,6 +43,7 @@ def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
         _distribution(plan),
         _hit_rates(plan),
         _models("front", plan.front, ("label", "usd_per_hour", "ttft_p90_s")),
+        *_outages(plan),
     )
 
 
@@ -215,3 +216,25 @@ def _hit_rates(plan: Plan) -> Tidy:
     bins = plan.workload.hit_rate
     rows = zip(bins.edges[:-1], bins.edges[1:], bins.weights, strict=True)
     return Tidy("hit_rates", keys, tuple(rows))
+
+
+def _outages(plan: Plan) -> tuple[Tidy, ...]:
+    """Losses with their latency, what they do to each limit, and where requests then go."""
+    found = plan.resilience.outages if plan.resilience is not None else ()
+    keys = ("outage", "kind", "name", "engines_lost", "status", "reason", "rerouting", "threshold")
+    times = ("ttft_p50_s", "ttft_p90_s", "ttft_p99_s", "tpot_mean_s", "tpot_p90_s")
+    rows = []
+    for one in found:
+        seen = one.latency
+        ttft = (seen.ttft_s.p50, seen.ttft_s.p90, seen.ttft_s.p99) if seen else (None,) * 3
+        tpot = (seen.tpot_s.mean, seen.tpot_s.p90) if seen else (None,) * 2
+        made = one.goodput.requests_per_s if one.goodput is not None else None
+        rows.append((*_cells(one, keys), *ttft, *tpot, made))
+    slo = [(one.outage, *_cells(item, _SLO)) for one in found for item in one.slo]
+    lane = ("from", "to", "share")
+    lanes = [(one.outage, *_cells(item, lane)) for one in found for item in one.lanes]
+    return (
+        Tidy("outages", (*keys, *times, "goodput_requests_per_s"), tuple(rows)),
+        Tidy("outage_slo", ("outage", *_SLO), tuple(slo)),
+        Tidy("outage_lanes", ("outage", *lane), tuple(lanes)),
+    )

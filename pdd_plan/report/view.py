@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pdd_plan.fleet.plan import Failure, Plan
-from pdd_plan.report import charts, digits, facts, sentences, tables, tornado
+from pdd_plan.report import charts, digits, facts, resilience, sentences, tables, tornado
 from pdd_plan.report.blocks import (
     Block,
     Facts,
@@ -50,6 +50,12 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
             sentences.refusals(plan, labels),
         ),
         _section("tornado", labels, *tornado.tornado_blocks(plan, labels)),
+        _section(
+            "resilience",
+            labels,
+            resilience.outages_table(plan, labels),
+            resilience.rerouting_texts(plan, labels),
+        ),
         _section("slo", labels, tables.limits_table(plan, labels), detail=True),
         _section("latency", labels, tables.latency_table(plan, labels), detail=True),
         _section("charts", labels, *charts.all_charts(plan, labels), detail=True),

@@ -88,8 +88,8 @@ def assemble_plan(
         scenario=ScenarioId(name=scenario.name, sha256=scenario.source.sha256),
         status=main.status,  # type: ignore[arg-type]
         cost=_cost(problem, main),
-        slo=_slo(evaluation),
-        latency=_latency(evaluation),
+        slo=slo_of(evaluation),
+        latency=latency_of(evaluation),
         routing=routing_of(problem, main),
         pools=pools_of(problem, main),
         links=links_of(problem, main),
@@ -182,7 +182,8 @@ def _cost(problem: Problem, scored: Scored) -> Cost | None:
     return cost_of(problem, chips, lines, reached)
 
 
-def _slo(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
+def slo_of(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
+    """Every limit, what is predicted of it and whether that is met."""
     if evaluation is None:
         return ()
     return tuple(
@@ -198,7 +199,8 @@ def _slo(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
     )
 
 
-def _latency(evaluation: Evaluation | None) -> Latency | None:
+def latency_of(evaluation: Evaluation | None) -> Latency | None:
+    """Percentiles of every latency, over all requests and by route."""
     if evaluation is None:
         return None
     overall, tpot = percentiles(evaluation.ttft), percentiles(evaluation.tpot)
@@ -225,7 +227,7 @@ def _baseline(
         name=scored.name,
         status="infeasible" if scored.candidate is None else scored.status,  # type: ignore[arg-type]
         cost=_cost(problem, scored),
-        latency=_latency(scored.evaluation),
+        latency=latency_of(scored.evaluation),
         goodput=goodput_of(problem, scored.goodput),
         bcr=_bcr(problem, scored, reference[1]),
         pools=pools_of(problem, scored),

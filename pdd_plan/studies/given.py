@@ -73,22 +73,14 @@ def candidate_of_plan(
     names = {(lane.source, lane.target): i for i, lane in enumerate(lanes)}
     for lane in plan.lanes:
         key = (lane.from_site, lane.to_site)
+        if key in names:
+            flows[names[key]] = lane.share * problem.arrival_rate_per_s
+    # A line without a lane stands by: nothing is sent over it until another part is lost.
+    for key in dict.fromkeys([*((lane.from_site, lane.to_site) for lane in plan.lanes), *bought]):
         if key not in names:
-            issues.append(
-                Issue(
-                    f"the plan uses a lane from {key[0]} to {key[1]}, which the scenario lacks",
-                    path="lanes",
-                    help="add the link to the scenario: "
-                    + "{from: "
-                    + key[0]
-                    + ", to: "
-                    + key[1]
-                    + ", bandwidth: …, price: …, rtt: …}",
-                )
-            )
+            issues.append(_unknown_lane(key))
             continue
         position = names[key]
-        flows[position] = lane.share * problem.arrival_rate_per_s
         lanes[position], levels[position] = _with_level(scenario, lanes[position], bought.get(key))
     if issues:
         raise InputError(issues)
@@ -151,6 +143,15 @@ def _unknown_pool(problem: Problem, pool: Pool) -> Issue:
         "scenario does not offer",
         path="pools",
         help=f"offered for {pool.role} at {pool.site}: {options}",
+    )
+
+
+def _unknown_lane(key: tuple[str, str]) -> Issue:
+    return Issue(
+        f"the plan uses a lane from {key[0]} to {key[1]}, which the scenario lacks",
+        path="lanes",
+        help=f"add the link to the scenario: {{from: {key[0]}, to: {key[1]}, bandwidth: …, "
+        "price: …, rtt: …}",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ from pdd_plan.fleet.build import BuiltProblem, build_problem
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.goodput import GoodputResult, goodput
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.plan import Infeasibility, Plan
+from pdd_plan.fleet.plan import Infeasibility, Plan, Resilience
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.fleet.stability import shortfall
 from pdd_plan.optimizer.search import Certificate, Scope, SearchOptions, SearchResult, search
@@ -21,6 +21,8 @@ from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
 from pdd_plan.studies.infeasible import explain_infeasible, explain_over_budget
 from pdd_plan.studies.objectives import ObjectiveProof, plan_objective
+from pdd_plan.studies.outage_specs import OutageSpec, outages_of
+from pdd_plan.studies.outages import outage_model, outage_result
 from pdd_plan.studies.possible import require_possible
 from pdd_plan.studies.rates import BUDGET_SLACK
 from pdd_plan.studies.size_routing import evaluate_plan_by_size, plan_by_size
@@ -138,7 +140,12 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     return assemble_plan(scenario, built, model, main, baselines, options, infeasibility)
 
 
-def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = None) -> Plan:
+def evaluate_plan(
+    scenario: Scenario,
+    plan: Plan,
+    options: PlanOptions | None = None,
+    outages: Sequence[OutageSpec] = (),
+) -> Plan:
     """Score the fleet of a plan under a scenario, without optimizing anything but the baselines.
 
     Parameters
@@ -149,6 +156,8 @@ def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = 
         Fleet: its pools, links, lanes and threshold.
     options : PlanOptions, optional
         As for planning.
+    outages : sequence of OutageSpec
+        What to lose, one at a time; ``resilience`` of the answer says what users then see.
 
     Returns
     -------
@@ -162,10 +171,19 @@ def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = 
     """
     options = options or PlanOptions()
     if scenario.routing.between == "prefill":
+        if outages:
+            raise InputError(
+                scenario.source.issue(
+                    "routing.between",
+                    "routing.between = prefill can be evaluated, but not with a part lost",
+                    "leave --fail out",
+                )
+            )
         return evaluate_plan_by_size(scenario, plan, options)
     built = build_problem(scenario)
     _require_rate(scenario, built.problem)
     problem, candidate = candidate_of_plan(scenario, built, plan)
+    lost = outages_of(problem, candidate, outages)
     built = replace(built, problem=problem)
     model = PathModel(problem)
     try:
@@ -183,7 +201,13 @@ def evaluate_plan(scenario: Scenario, plan: Plan, options: PlanOptions | None = 
         "plan", "feasible", candidate, evaluation, goodput(problem, candidate, model), None
     )
     baselines = cheapest_baselines(problem, model, options, main)
-    return assemble_plan(scenario, built, model, main, baselines, options, None)
+    scored = assemble_plan(scenario, built, model, main, baselines, options, None)
+    if not lost:
+        return scored
+    _tell(options, "losing parts of the fleet")
+    left = outage_model(model, problem.limits)
+    results = tuple(outage_result(left, candidate, outage) for outage in lost)
+    return scored.model_copy(update={"resilience": Resilience(outages=results)})
 
 
 def _require_rate(scenario: Scenario, problem: Problem) -> None:

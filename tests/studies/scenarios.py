@@ -117,3 +117,49 @@ def random_scenario(seed: int) -> Scenario:
             {"from": "home", "to": "far", "bandwidth": "20 Gbps", "owned": True, "rtt": "60 ms"}
         )
     return scenario_from_data(data)
+
+
+def twin_cities(**changes: Any) -> dict[str, Any]:
+    """Data of a small scenario with two sites that both prefill and decode, and lines both ways.
+
+    Parameters
+    ----------
+    **changes
+        Top-level keys to replace or add, such as ``tolerate``.
+    """
+    line = {"bandwidth": {"min": "10 Gbps", "max": "40 Gbps", "step": "10 Gbps"}}
+    line |= {"price": "100 USD/Gbps/month", "rtt": "10 ms"}
+    tokens = {"input_tokens": "16k tokens", "output_tokens": "200 tokens"}
+    return {
+        "schema_version": 1,
+        "name": "twin-cities",
+        "model": "llama-3.1-8b",
+        "precision": {"weights": "fp8", "kv_cache": "bf16"},
+        "workload": {
+            "rate": "8 req/s",
+            "classes": [
+                {"name": "hit", "share": "75 %", "cached_tokens": "15.5k tokens", **tokens},
+                {"name": "miss", "share": "25 %", "cached_tokens": "4k tokens", **tokens},
+            ],
+        },
+        "slo": {"ttft_p90": "2 s", "tpot_mean": "50 ms"},
+        "sites": {
+            "north": {
+                "roles": ["prefill", "relay", "decode"],
+                "chips": {"h100": {"available": 12, "price": "3 USD/h"}},
+            },
+            "south": {
+                "roles": ["prefill", "relay", "decode"],
+                "chips": {
+                    "h100": {"available": 8, "price": "3.3 USD/h"},
+                    "h20": {"available": 12, "price": "1 USD/h"},
+                },
+            },
+        },
+        "links": [
+            {"from": "north", "to": "south", **line},
+            {"from": "south", "to": "north", **line},
+        ],
+        "engines": [{"chip": "h100", "chips": 1}, {"chip": "h20", "chips": 1}],
+        **changes,
+    }

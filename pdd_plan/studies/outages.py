@@ -1,0 +1,156 @@
+"""What users see of a fleet with one part of it lost: ``evaluate --fail``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from pdd_plan.errors import UnstableQueueError
+from pdd_plan.fleet.evaluate import Evaluation, evaluate
+from pdd_plan.fleet.goodput import goodput
+from pdd_plan.fleet.outages import Outage, after_outage, usable_lanes, why_no_lane
+from pdd_plan.fleet.paths import PathModel
+from pdd_plan.fleet.plan import Lane, OutageResult
+from pdd_plan.fleet.problem import Candidate, Limit, Problem
+from pdd_plan.fleet.rerouting import reroute, share_out
+from pdd_plan.studies.assemble import latency_of, slo_of
+from pdd_plan.studies.figures import finite, goodput_of
+
+Rerouting = Literal["none", "shares", "threshold", "shares_and_threshold"]
+
+
+def outage_model(model: PathModel, limits: tuple[Limit, ...]) -> PathModel:
+    """The rule that what is left of a fleet is judged by.
+
+    Parameters
+    ----------
+    model : PathModel
+        Rule of the problem.
+    limits : tuple of Limit
+        Limits to keep with a part lost.
+
+    Returns
+    -------
+    PathModel
+        Least numbers of engines are for the whole fleet, so what is left may have fewer.
+    """
+    problem = model.problem
+    free = all(pool.min_engines == 1 for pool in problem.pools)
+    if free and limits == problem.limits:
+        return model
+    pools = tuple(replace(pool, min_engines=1) for pool in problem.pools)
+    return PathModel(replace(problem, pools=pools, limits=limits))
+
+
+def outage_result(model: PathModel, whole: Candidate, outage: Outage) -> OutageResult:
+    """Predict what users see with one thing lost.
+
+    Parameters
+    ----------
+    model : PathModel
+        As of `outage_model`.
+    whole : Candidate
+        The fleet with nothing lost.
+    outage : Outage
+        What is lost.
+
+    Returns
+    -------
+    OutageResult
+        With shares of the lanes that are left in proportion, at the threshold as it was, where
+        that keeps every limit. Otherwise shares and threshold are set anew, if that does better.
+    """
+    problem = model.problem
+    left = after_outage(problem, whole, outage)
+    lanes = usable_lanes(problem, left, outage)
+    lost = min(outage.engines, whole.engines[outage.pool]) if outage.kind == "engines" else None
+    if not lanes:
+        return OutageResult(
+            outage=outage.label,
+            kind=outage.kind,
+            name=outage.name,
+            engines_lost=lost,
+            status="no_way_left",
+            reason=why_no_lane(problem, left),
+        )
+    chosen, seen, reason = _best(model, left, lanes)
+    total = sum(chosen.flows_per_s)
+    return OutageResult(
+        outage=outage.label,
+        kind=outage.kind,
+        name=outage.name,
+        engines_lost=lost,
+        status="overloaded" if seen is None else "kept" if _kept(seen) else "missed",
+        reason=reason,
+        rerouting=_rerouting(whole, chosen),
+        threshold=finite(float(problem.thresholds[chosen.threshold_index])),
+        lanes=tuple(
+            Lane(from_site=lane.source, to_site=lane.target, share=flow / total)
+            for lane, flow in zip(problem.lanes, chosen.flows_per_s, strict=True)
+            if flow > 0.0
+        ),
+        slo=slo_of(seen),
+        latency=latency_of(seen),
+        goodput=goodput_of(problem, goodput(problem, chosen, model)),
+    )
+
+
+def _best(
+    model: PathModel, left: Candidate, lanes: tuple[int, ...]
+) -> tuple[Candidate, Evaluation | None, str]:
+    """Shares in proportion where they keep every limit, else those that miss and lose least."""
+    first = share_out(model.problem, left, lanes)
+    seen, reason = _seen(model, first)
+    if seen is not None and _kept(seen):
+        return first, seen, reason
+    other = reroute(model, left, lanes)
+    again, why = _seen(model, other)
+    if _rank(model, other, again) > _rank(model, first, seen):
+        return other, again, why
+    return first, seen, reason
+
+
+def _rank(
+    model: PathModel, candidate: Candidate, seen: Evaluation | None
+) -> tuple[bool, int, float]:
+    """The more the better: carries the demand, limits kept, goodput."""
+    kept = sum(one.met for one in seen.limits) if seen is not None else 0
+    return seen is not None, kept, goodput(model.problem, candidate, model).requests_per_s
+
+
+def _seen(model: PathModel, candidate: Candidate) -> tuple[Evaluation | None, str]:
+    """Prediction of the full model; None, and why, where some queue has no end."""
+    try:
+        return evaluate(model.problem, candidate, model), ""
+    except UnstableQueueError as error:
+        return None, str(error)
+
+
+def _kept(evaluation: Evaluation) -> bool:
+    return all(one.met for one in evaluation.limits)
+
+
+def _rerouting(whole: Candidate, chosen: Candidate) -> Rerouting:
+    shares = not np.allclose(whole.flows_per_s, chosen.flows_per_s, rtol=1e-6, atol=1e-9)
+    if whole.threshold_index == chosen.threshold_index:
+        return "shares" if shares else "none"
+    return "shares_and_threshold" if shares else "threshold"
+
+
+def pool_outages(problem: Problem, whole: Candidate, engines: int) -> tuple[Outage, ...]:
+    """The loss of so many engines of every pool in use, one pool at a time."""
+    return tuple(
+        Outage("engines", pool_name(problem, whole, index), index, engines)
+        for index, count in enumerate(whole.engines)
+        if count
+    )
+
+
+def pool_name(problem: Problem, whole: Candidate, index: int) -> str:
+    """Name of a pool in use: ``site/role``, with chip and shape where there are several."""
+    pool = problem.pools[index]
+    same = [i for i in problem.pool_indices(pool.site, pool.role) if whole.engines[i]]
+    name = f"{pool.site}/{pool.role}"
+    return name if len(same) < 2 else f"{name}/{pool.chip} {pool.shape}"
