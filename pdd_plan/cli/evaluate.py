@@ -68,6 +68,10 @@ def evaluate(
     settings = Settings(time_limit, solver, seed, jobs)
     given = given_or_planned(loaded, plan, settings, quiet)
 
+    if plan is None and given.status == "infeasible":
+        target.deliver(given)
+        leave(given)
+
     from pdd_plan.studies.planning import evaluate_plan
 
     command = command_line(

@@ -105,6 +105,14 @@ def test_without_a_plan_the_scenario_is_planned_first(lose, run):
     assert json.loads(planned.stdout)["pools"] == json.loads(given.stdout)["pools"]
 
 
+def test_without_a_plan_an_infeasible_scenario_says_why(run, folder):
+    shutil.copy(SMALL, folder / "small.yaml")
+    changes = ("--set", "sites.a.chips.h100.available=1", "--set", "workload.rate=40 req/s")
+    result = run("evaluate", "small.yaml", *changes, "--fail", "site:b", "--quiet")
+    assert result.exit_code == 1
+    assert "no plan meets the limits" in result.stdout
+
+
 def test_wrong_losses_end_with_2_before_any_work(lose, folder):
     result = lose("--fail", "site:c", "--fail", "lines:a-b", "-o", "scored.json")
     assert result.exit_code == 2
