@@ -111,7 +111,7 @@ def test_control_characters_of_an_input_do_not_reach_the_terminal(run, failing):
         ["optimize", "quickstart", "--jobs", "0"],
         ["optimize", "quickstart", "--time-limit", "0"],
         ["optimize", "quickstart", "--lang", "fr"],
-        ["evaluate", "quickstart"],
+        ["evaluate"],
         ["profiles", "list", "prices"],
         ["schema", "problem"],
     ],
