@@ -182,14 +182,12 @@ class Front:
     @cached_property
     def hull(self) -> list[tuple[float, float]]:
         """Slope and height at 0 of the lines of the convex hull from below."""
-        starts = np.append(self.capacity[:-1], self.most) * (1.0 + 2.0 * SLACK)
-        costs = np.append(self.usd_per_hour[1:], self.usd_per_hour[-1])
+        works = self.capacity[1:] * (1.0 + 2.0 * SLACK)  # the most that each mix may be given
         corners = [(0.0, 0.0)]
-        for work, usd in zip(starts.tolist(), costs.tolist(), strict=True):
-            while len(corners) > 1 and _slope(corners[-2], (work, usd)) <= _slope(*corners[-2:]):
+        for corner in zip(works.tolist(), self.usd_per_hour[1:].tolist(), strict=True):
+            while len(corners) > 1 and _slope(corners[-2], corner) <= _slope(*corners[-2:]):
                 corners.pop()
-            if work > corners[-1][0]:
-                corners.append((work, usd))
+            corners.append(corner)
         lines = [(_slope(a, b), a) for a, b in itertools.pairwise(corners)]
         return [(slope, usd - slope * work) for slope, (work, usd) in lines]
 

@@ -1,19 +1,24 @@
 """Every candidate of a small problem, by direct evaluation: no tables, no bounds, no solver.
 
 For each threshold, slot wait, flow split and line size, every vector of engine counts of every
-site is put to the planning rule; the cheapest combination within stock is the optimum.
+site is put to the planning rule. Sites share nothing but the flows, so the optimum is the cheapest
+split with the cheapest vectors of each site; stock and power bind within a site.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from pdd_plan.fleet.check import TOLERANCE
+from pdd_plan.fleet.lanes import StateKey
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import Problem
+from pdd_plan.fleet.problem import FloatArray, Problem, Role
 
+Keys = tuple[StateKey, ...]
 Counts = tuple[int, ...]
 
 
@@ -23,160 +28,122 @@ class Enumeration:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.model = PathModel(problem)
-        self.candidates = 0
+        self.site_usd = lru_cache(maxsize=None)(self._site_usd)
+        self.prefill_load = lru_cache(maxsize=None)(self._prefill_load)
 
     def best(self) -> float:
         """Least cost over all candidates; infinite where none keeps the rule."""
-        best = np.inf
-        thresholds = range(self.problem.thresholds.size)
-        for threshold, wait in itertools.product(thresholds, self.problem.slot_waits):
-            for keys in self._lane_states():
-                lines = sum(self.problem.lanes[lane].usd_per_hour[level] for lane, level, _ in keys)
-                if lines < best:
-                    best = min(best, lines + self._engines(threshold, wait, keys, best - lines))
-        return float(best)
+        problem = self.problem
+        thresholds = range(problem.thresholds.size)
+        rules = list(itertools.product(thresholds, problem.slot_waits))
+        return min(
+            (self.cost(keys, *rule) for keys in self.lane_states() for rule in rules),
+            default=np.inf,
+        )
 
-    def _lane_states(self) -> list[list[tuple[int, int, float]]]:
+    def cost(self, keys: Keys, threshold: int, wait: float) -> float:
+        """Least cost with lanes in given states; infinite where no engines keep the rule."""
+        lanes = self.problem.lanes
+        if any(self.model.peak_state(*key) is None for key in keys):
+            return np.inf
+        if not all(self.model.handoff_ok(*key, threshold) for key in keys):
+            return np.inf
+        total = sum(float(lanes[lane].usd_per_hour[level]) for lane, level, _ in keys)
+        for site in dict.fromkeys((*self.problem.prefill_sites, *self.problem.decode_sites)):
+            sent = tuple(key for key in keys if lanes[key[0]].source == site)
+            taken = tuple(key for key in keys if lanes[key[0]].target == site)
+            if sent or taken:
+                total += self.site_usd(site, sent, taken, threshold, wait)
+        return total
+
+    def lane_states(self) -> Iterator[Keys]:
         """Every way to share the flow out in steps and to size the open lines."""
         problem = self.problem
         steps, count = problem.load_steps, len(problem.lanes)
-        out = []
-        for split in itertools.product(range(steps + 1), repeat=count):
-            if sum(split) != steps:
-                continue
-            lanes = [lane for lane in range(count) if split[lane]]
+        for chosen in itertools.combinations_with_replacement(range(count), steps):
+            lanes = sorted(set(chosen))
             levels = [range(problem.lanes[lane].bytes_per_s.size) for lane in lanes]
-            out += [
-                [
-                    (lane, level, split[lane] * problem.arrival_rate_per_s / steps)
-                    for lane, level in zip(lanes, chosen, strict=True)
-                ]
-                for chosen in itertools.product(*levels)
-            ]
-        return out
+            for sizes in itertools.product(*levels):
+                yield tuple(
+                    (lane, level, chosen.count(lane) * problem.arrival_rate_per_s / steps)
+                    for lane, level in zip(lanes, sizes, strict=True)
+                )
 
-    def _engines(
-        self, threshold: int, wait: float, keys: list[tuple[int, int, float]], below: float
-    ) -> float:
-        """Least cost of engines for given lane states; infinite where there is none below."""
-        if any(self.model.peak_state(*key) is None for key in keys):
-            return np.inf
-        groups: list[list[tuple[tuple[int, ...], Counts]]] = []
-        sources = dict.fromkeys(self.problem.lanes[key[0]].source for key in keys)
-        targets = dict.fromkeys(self.problem.lanes[key[0]].target for key in keys)
-        for site in sources:
-            here = [key for key in keys if self.problem.lanes[key[0]].source == site]
-            groups.append(self._prefill(site, here, threshold, wait))
-            groups.append(self._relay(site, here, threshold, wait))
-        for site in targets:
-            here = [key for key in keys if self.problem.lanes[key[0]].target == site]
-            groups.append(self._decode(site, here, threshold, wait))
-        return self._cheapest(groups, below)
-
-    def _vectors(self, pools: tuple[int, ...]) -> list[Counts]:
-        ranges = [range(self.problem.pools[i].max_engines + 1) for i in pools]
-        vectors = itertools.product(*ranges)
-        return [
-            v
-            for v in vectors
-            if all(
-                n == 0 or n >= self.problem.pools[i].min_engines
-                for n, i in zip(v, pools, strict=True)
+    def _site_usd(self, site: str, sent: Keys, taken: Keys, threshold: int, wait: float) -> float:
+        """Least cost of engines of a site within its stock and power."""
+        problem = self.problem
+        groups: list[tuple[tuple[int, ...], list[Counts]]] = []
+        if sent:
+            groups.append(self._prefill(site, sent, threshold, wait))
+            groups.append(self._slots(site, "relay", sent, threshold, wait))
+        if taken:
+            groups.append(self._slots(site, "decode", taken, threshold, wait))
+        pools = [pool for options, _ in groups for pool in options]
+        chips = [key for key in problem.stock if key[0] == site]
+        takes = np.zeros((len(pools), len(chips) + 2))
+        for row, pool in zip(takes, (problem.pools[i] for i in pools), strict=True):
+            row[chips.index((site, pool.chip))] = pool.chips_per_engine
+            row[-2:] = pool.watts_per_engine, pool.usd_per_engine_hour
+        counts = np.zeros((1, 0), dtype=np.int64)
+        for _, vectors in groups:
+            if not vectors:
+                return np.inf
+            here = np.array(vectors, dtype=np.int64).reshape(len(vectors), -1)
+            counts = np.hstack(
+                [np.repeat(counts, len(here), axis=0), np.tile(here, (len(counts), 1))]
             )
+        used = counts @ takes
+        stock = np.array([problem.stock[key] for key in chips])
+        watts = problem.site_watts.get(site, np.inf)
+        fits = (used[:, :-2] <= stock).all(axis=1) & (used[:, -2] <= watts * (1 + TOLERANCE))
+        return float(used[fits, -1].min(initial=np.inf))
+
+    def _vectors(
+        self, pools: tuple[int, ...], capacity: dict[tuple[int, int], float], needed: float
+    ) -> list[Counts]:
+        """Every vector of counts of some pools that does the work."""
+        options = [self.problem.pools[i] for i in pools]
+        ranges = [
+            [n for n in range(one.max_engines + 1) if n == 0 or n >= one.min_engines]
+            for one in options
+        ]
+        return [
+            vector
+            for vector in itertools.product(*ranges)
+            if needed
+            <= sum(capacity[i, n] for i, n in zip(pools, vector, strict=True) if n)
+            * (1 + TOLERANCE)
         ]
 
     def _prefill(
-        self, site: str, keys: list[tuple[int, int, float]], threshold: int, wait: float
-    ) -> list[tuple[tuple[int, ...], Counts]]:
+        self, site: str, keys: Keys, threshold: int, wait: float
+    ) -> tuple[tuple[int, ...], list[Counts]]:
         pools = self.problem.pool_indices(site, "prefill")
-        needed = sum(flow for _, _, flow in keys)
-        capacity = {}
-        for i in pools:
-            capacity[i, 0] = 0.0
-            for n in range(1, self.problem.pools[i].max_engines + 1):
-                loads = self.model.prefill_capacities(i, [n], keys, threshold, wait)
-                capacity[i, n] = float(loads.min())
-        return [
-            (pools, v)
-            for v in self._vectors(pools)
-            if needed
-            <= sum(capacity[i, n] for i, n in zip(pools, v, strict=True)) * (1 + TOLERANCE)
-        ]
+        loads = {
+            i: np.min([self.prefill_load(i, key, threshold, wait) for key in keys], axis=0)
+            for i in pools
+        }
+        capacity = {(i, n + 1): float(load) for i in pools for n, load in enumerate(loads[i])}
+        return pools, self._vectors(pools, capacity, sum(flow for _, _, flow in keys))
 
-    def _relay(
-        self, site: str, keys: list[tuple[int, int, float]], threshold: int, wait: float
-    ) -> list[tuple[tuple[int, ...], Counts]]:
-        pools = self.problem.pool_indices(site, "relay")
-        works = [self.model.relay_erlang(*key, threshold) for key in keys]
+    def _prefill_load(self, pool: int, key: StateKey, threshold: int, wait: float) -> FloatArray:
+        counts = range(1, self.problem.pools[pool].max_engines + 1)
+        loads = [self.model.prefill_capacities(pool, [n], [key], threshold, wait) for n in counts]
+        return np.array(loads).ravel()
+
+    def _slots(
+        self, site: str, role: Role, keys: Keys, threshold: int, wait: float
+    ) -> tuple[tuple[int, ...], list[Counts]]:
+        pools = self.problem.pool_indices(site, role)
+        work_of, capacity_of = self.model.relay_erlang, self.model.relay_capacity_erlang
+        if role == "decode":
+            work_of, capacity_of = self.model.decode_work_per_s, self.model.decode_capacity_per_s
+        works = [work_of(*key, threshold) for key in keys]
         if any(work is None for work in works):
-            return []
-        needed = sum(work for work in works if work)
-        return [
-            (pools, v)
-            for v in self._vectors(pools)
-            if needed
-            <= sum(
-                self.model.relay_capacity_erlang(i, n, wait) if n else 0.0
-                for i, n in zip(pools, v, strict=True)
-            )
-            * (1 + TOLERANCE)
-        ]
-
-    def _decode(
-        self, site: str, keys: list[tuple[int, int, float]], threshold: int, wait: float
-    ) -> list[tuple[tuple[int, ...], Counts]]:
-        pools = self.problem.pool_indices(site, "decode")
-        works = [self.model.decode_work_per_s(*key, threshold) for key in keys]
-        if any(work is None for work in works):
-            return []
-        needed = sum(work for work in works if work)
-        return [
-            (pools, v)
-            for v in self._vectors(pools)
-            if needed
-            <= sum(
-                self.model.decode_capacity_per_s(i, n, wait) if n else 0.0
-                for i, n in zip(pools, v, strict=True)
-            )
-            * (1 + TOLERANCE)
-        ]
-
-    def _cheapest(self, groups: list[list[tuple[tuple[int, ...], Counts]]], below: float) -> float:
-        """Cheapest combination of one vector of each group within stock."""
-        problem = self.problem
-        chips = list(problem.stock)
-        best = below
-        found = False
-
-        def cost(pools: tuple[int, ...], v: Counts) -> float:
-            return sum(
-                n * problem.pools[i].usd_per_engine_hour for i, n in zip(pools, v, strict=True)
-            )
-
-        def used(pools: tuple[int, ...], v: Counts) -> np.ndarray:
-            out = np.zeros(len(chips))
-            for i, n in zip(pools, v, strict=True):
-                pool = problem.pools[i]
-                out[chips.index((pool.site, pool.chip))] += n * pool.chips_per_engine
-            return out
-
-        stock = np.array([problem.stock[key] for key in chips])
-        ranked = [sorted(((cost(*o), used(*o)) for o in g), key=lambda o: o[0]) for g in groups]
-        if any(not group for group in ranked):
-            return np.inf
-
-        def descend(level: int, spent: float, chips_used: np.ndarray) -> None:
-            nonlocal best, found
-            if level == len(ranked):
-                self.candidates += 1
-                best, found = spent, True
-                return
-            for price, taken in ranked[level]:
-                if spent + price >= best:
-                    break
-                total = chips_used + taken
-                if (total <= stock).all():
-                    descend(level + 1, spent + price, total)
-
-        descend(0, 0.0, np.zeros(len(chips)))
-        return best if found else np.inf
+            return pools, []
+        capacity = {
+            (i, n): capacity_of(i, n, wait)
+            for i in pools
+            for n in range(1, self.problem.pools[i].max_engines + 1)
+        }
+        return pools, self._vectors(pools, capacity, sum(work for work in works if work))
