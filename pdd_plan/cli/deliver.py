@@ -16,6 +16,7 @@ from pdd_plan.errors import InputError, Issue
 if TYPE_CHECKING:
     from pdd_plan.fleet.plan import Plan
     from pdd_plan.report.comparison import Comparison
+    from pdd_plan.report.render import Answer
 
 _BY_SUFFIX = {
     ".json": Format.json,
@@ -100,12 +101,12 @@ class Target:
             )
         return cls(output, (form,) if form is not None else _INTO_FOLDER, language, quiet)
 
-    def deliver(self, answer: Plan | Comparison) -> None:
+    def deliver(self, answer: Answer) -> None:
         """Print or write a report.
 
         Parameters
         ----------
-        answer : Plan or Comparison
+        answer : Plan, Comparison or Calibrated
             What to report.
 
         Raises
@@ -123,7 +124,7 @@ class Target:
                 if not self.quiet:
                     note(f"wrote {', '.join(map(str, files))}")
 
-    def _print(self, answer: Plan | Comparison) -> None:
+    def _print(self, answer: Answer) -> None:
         form = self.forms[0]
         if form is Format.console:
             from pdd_plan.report.console import print_console

@@ -125,12 +125,15 @@ class EngineCatalog:
 
     # --- times ---------------------------------------------------------------------------------
 
-    def _efficiencies(self, spec: EngineSpec | None) -> Efficiencies:
-        sections = [self.scenario.efficiencies]
-        if spec is not None and spec.efficiencies is not None:
-            sections.append(spec.efficiencies)
+    def _efficiencies(self, site: str, name: str, spec: EngineSpec | None) -> Efficiencies:
+        """Efficiencies of an engine: the scenario's, the chip's, the shape's, the last first."""
+        of_chip = self.scenario.sites[site].chips[name].efficiencies
+        of_shape = spec.efficiencies if spec is not None else None
+        sections = (self.scenario.efficiencies, of_chip, of_shape)
         result = Efficiencies.default()
         for section in sections:
+            if section is None:
+                continue
             if section.file is not None:
                 folder = Path(self.scenario.source.file).parent
                 result = Efficiencies.from_file(folder / section.file)
@@ -148,7 +151,7 @@ class EngineCatalog:
             self.model,
             self.scenario.precision,
             shape,
-            self._efficiencies(spec),
+            self._efficiencies(site, name, spec),
             serving.framework,
             serving.memory_fraction,
         )

@@ -1,4 +1,4 @@
-"""One door to all formats: a plan or a comparison as text, or written to files."""
+"""One door to all formats: a plan, a comparison or a calibration as text, or written to files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
@@ -18,21 +19,31 @@ from pdd_plan.report.csv_files import csv_long, csv_text
 from pdd_plan.report.tidy import Tidy, plan_tables
 from pdd_plan.report.view import plan_view
 
+if TYPE_CHECKING:
+    from pdd_plan.fleet.calibrated import Calibrated
+
 FORMATS = ("console", "md", "csv", "json", "html")
 SUFFIXES = {"console": "txt", "md": "md", "csv": "csv", "json": "json", "html": "html"}
 OUTPUT_WIDTH = 100
 """Columns of a console report that is written to a file."""
 
+Answer: TypeAlias = "Plan | Comparison | Calibrated"
+"""What can be reported. A calibration brings numpy along, which plans do without."""
 
-def view_of(answer: Plan | Comparison, lang: str = "en") -> View:
-    """Return the view of a plan or of a comparison."""
+
+def view_of(answer: Answer, lang: str = "en") -> View:
+    """Return the view of an answer."""
+    if isinstance(answer, Plan):
+        return plan_view(answer, lang)
     if isinstance(answer, Comparison):
         return comparison_view(answer, lang)
-    return plan_view(answer, lang)
+    from pdd_plan.report.calibration_view import calibration_view
+
+    return calibration_view(answer, lang)
 
 
 def render(
-    answer: Plan | Comparison,
+    answer: Answer,
     format: str,  # noqa: A002  # the option's name
     width: int | None = None,
     lang: str = "en",
@@ -42,7 +53,7 @@ def render(
 
     Parameters
     ----------
-    answer : Plan or Comparison
+    answer : Plan, Comparison or Calibrated
         What to report.
     format : str
         One of `FORMATS`. CSV is one long table here; `write` makes one file a table.
@@ -83,9 +94,13 @@ def render(
     )
 
 
-def _json(answer: Plan | Comparison) -> str:
+def _json(answer: Answer) -> str:
     if isinstance(answer, Plan):
         return answer.to_json()
+    if not isinstance(answer, Comparison):
+        from pdd_plan.report.calibration import calibration_json
+
+        return calibration_json(answer)
     parts = [
         {"name": name, "plan": plan.model_dump(mode="json")} for name, plan in answer.alternatives
     ]
@@ -93,12 +108,18 @@ def _json(answer: Plan | Comparison) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _tables(answer: Plan | Comparison) -> tuple[Tidy, ...]:
-    return comparison_tables(answer) if isinstance(answer, Comparison) else plan_tables(answer)
+def _tables(answer: Answer) -> tuple[Tidy, ...]:
+    if isinstance(answer, Plan):
+        return plan_tables(answer)
+    if isinstance(answer, Comparison):
+        return comparison_tables(answer)
+    from pdd_plan.report.calibration import calibration_tables
+
+    return calibration_tables(answer)
 
 
 def write(
-    answer: Plan | Comparison,
+    answer: Answer,
     format: str,  # noqa: A002  # the option's name
     output: str | Path,
     lang: str = "en",
@@ -109,12 +130,12 @@ def write(
 
     Parameters
     ----------
-    answer : Plan or Comparison
+    answer : Plan, Comparison or Calibrated
         What to report.
     format : str
         One of `FORMATS`.
     output : str or Path
-        A file; or a folder, which gets `plan.md` or `comparison.md`, say. CSV goes to a folder,
+        A file; or a folder, which gets `plan.md` or `calibration.md`, say. CSV goes to a folder,
         one file a table, unless the name ends in `.csv`, which takes one long table.
     lang : str
         Language of labels and sentences.
@@ -135,7 +156,8 @@ def write(
         return _guarded(place, lambda: _write_folder(place, texts))
     text = render(answer, format, OUTPUT_WIDTH, lang)
     if place.is_dir():
-        stem = "comparison" if isinstance(answer, Comparison) else "plan"
+        stems: dict[type, str] = {Plan: "plan", Comparison: "comparison"}
+        stem = stems.get(type(answer), "calibration")
         place = place / f"{stem}.{SUFFIXES[format]}"
     return _guarded(place, lambda: (write_text(place, text),))
 

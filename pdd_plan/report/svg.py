@@ -48,6 +48,10 @@ def render_svg(chart: Chart) -> str:
         from pdd_plan.report import sweep_svg
 
         height, parts = (sweep_svg.curves if chart.kind == "curves" else sweep_svg.heat)(chart)
+    elif chart.kind == "scatter":
+        from pdd_plan.report.scatter_svg import scatter
+
+        height, parts = scatter(chart)
     else:
         draw = {"line": _curves, "steps": _curves, "points": _curves, "bars": _bars}[chart.kind]
         height, parts = draw(chart)

@@ -6,12 +6,25 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pdd_plan.roofline.efficiencies import BY_FRAMEWORK, Efficiencies
 from pdd_plan.roofline.fit import get_value
+from pdd_plan.units import format_quantity
 
 ORDER = (
     *("compute", "compute_moe", "dedicated_prefill", "compute_bf16", "memory", "link", "nic"),
     *("kernel_s", "collective_s", "request_step_s", "roofline_exponent"),
     *("decode_factor", "host_s", "arrival_steps", "accepted_tokens", "speculative_host_s"),
 )
+
+
+def parameter_name(name: str) -> str:
+    """Return how a parameter is named in scenarios: ``kernel`` for ``kernel_s``."""
+    return name.partition(".")[0].removesuffix("_s")
+
+
+def parameter_text(name: str, value: float) -> str:
+    """Return a parameter's value for people, with its unit where it has one."""
+    if name.partition(".")[0].endswith("_s"):
+        return format_quantity(value, "time")
+    return f"{value:.3g}"
 
 
 def render_efficiencies(

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pdd_plan.errors import InputError
 from pdd_plan.roofline.efficiencies import BY_FRAMEWORK, Efficiencies
 from pdd_plan.roofline.operators import FloatArray
 
 LOSS_SCALE = 0.1  # log ratio beyond which a residual counts linearly (soft L1)
 PRIOR_SD = 0.7  # standard deviation of the log-normal prior of each parameter
+_IMPOSSIBLE = 1e3  # residual of values that `Efficiencies` refuses
 # No share above what hardware shows: matrix products in bf16 (1.3 times `compute`) below the peak,
 # reads at most at the 93 % that copy benchmarks reach on HBM.
 UPPER = {"compute": 0.76, "memory": 0.93, "link": 1.0, "nic": 1.0}
@@ -79,6 +81,37 @@ def with_values(base: Efficiencies, values: Mapping[str, float]) -> Efficiencies
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
+def sensitivities(
+    predict: Predict, at: Efficiencies, names: Sequence[str], step: float = 0.02
+) -> FloatArray:
+    """Return by how much predictions change with parameters, both in logarithms.
+
+    Parameters
+    ----------
+    predict : callable
+        Efficiencies to log predictions, any shape.
+    at : Efficiencies
+        Where the derivatives are taken.
+    names : sequence of str
+        Parameters, ``name`` or ``name.framework``.
+    step : float
+        Change of each parameter's logarithm to either side, less where a share would exceed 1.
+
+    Returns
+    -------
+    ndarray, shape of the predictions + (parameters,)
+        d log prediction / d log parameter, by central differences.
+    """
+    columns = []
+    for name in names:
+        value = get_value(at, name)
+        low = with_values(at, {name: value * np.exp(-step)})
+        most = min(value * np.exp(step), UPPER.get(name, np.inf))
+        high = with_values(at, {name: most})
+        columns.append((predict(high) - predict(low)) / (np.log(most / value) + step))
+    return np.stack(columns, axis=-1)
+
+
 def fit_efficiencies(
     predict: Predict,
     measured: FloatArray,
@@ -87,6 +120,7 @@ def fit_efficiencies(
     weights: FloatArray | None = None,
     prior_sd: float = PRIOR_SD,
     loss_scale: float = LOSS_SCALE,
+    initial: FloatArray | None = None,
 ) -> Fitted:
     """Fit parameters to logarithms of measurements.
 
@@ -109,6 +143,8 @@ def fit_efficiencies(
         Standard deviation of each parameter's logarithm in the prior.
     loss_scale : float
         Log ratio at which the loss turns from square to linear.
+    initial : ndarray or None
+        Logarithms at which the search begins; None means at the start values.
 
     Returns
     -------
@@ -123,12 +159,16 @@ def fit_efficiencies(
     weight = np.broadcast_to(1.0 if weights is None else weights, measured.shape)[use]
 
     def residuals(logs: FloatArray) -> FloatArray:
-        values = dict(zip(names, np.exp(logs), strict=True))
-        error = (predict(with_values(start, values)) - measured)[use] * weight / loss_scale
+        beside = (logs - center) / prior_sd
+        try:
+            tried = with_values(start, dict(zip(names, np.exp(logs), strict=True)))
+        except InputError:  # shares and their factors exceed the peak together
+            return np.concatenate([np.full(weight.size, _IMPOSSIBLE), beside])
+        error = (predict(tried) - measured)[use] * weight / loss_scale
         robust = np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + error**2) - 1.0))
-        return np.concatenate([robust, (logs - center) / prior_sd])
+        return np.concatenate([robust, beside])
 
-    inside = np.minimum(center, upper - 1e-6)
+    inside = np.minimum(center if initial is None else initial, upper - 1e-6)
     solution = least_squares(
         residuals, inside, bounds=(np.full(center.shape, -np.inf), upper), x_scale=0.3, max_nfev=60
     )

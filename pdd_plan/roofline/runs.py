@@ -1,7 +1,8 @@
 """Measured runs of engines, as arrays the fit can predict at once.
 
-Three phases: *serving*, prefill and decode on the same engine at a fixed concurrency; *prefill*,
-one prompt at a time on an engine that does nothing else; *decode*, steps at a fixed batch.
+Phases: *serving*, prefill and decode on the same engine at a fixed concurrency; *prefill*, one
+prompt at a time on an engine that does nothing else; *decode*, steps at a fixed batch;
+*throughput*, serving of which only the output rate is known.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from pdd_plan.roofline.operators import (
     decode_attention_flop,
     decode_cache_bytes,
     prefill_attention_flop,
+    prefix_read_bytes,
 )
 from pdd_plan.roofline.passes import decode_step, prefill_alone
 
-PHASES = ("serving", "prefill", "decode")
+PHASES = ("serving", "prefill", "decode", "throughput")
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,12 @@ class MeasuredRun:
         Requests in flight; in the decode phase the batch.
     ttft_s, tpot_s : float
         Measured means; NaN where not measured [s]. In the prefill phase `ttft_s` is the time of
-        one prompt, in the decode phase `tpot_s` the time of one step.
+        one prompt, in the decode phase `tpot_s` the time of one step, in the throughput phase
+        `tpot_s` is the concurrency over the output tokens per second.
     phase : str
         One of `PHASES`.
+    cached_tokens : float
+        Prefix of the input that is in the cache [tokens].
     memory_fraction : float
         Share of device memory that the framework may use.
     max_running : float
@@ -79,6 +84,7 @@ class MeasuredRun:
     ttft_s: float = float("nan")
     tpot_s: float = float("nan")
     phase: str = "serving"
+    cached_tokens: float = 0.0
     memory_fraction: float = 0.9
     max_running: float = float("inf")
     wait_steps: float = 0.0
@@ -193,9 +199,11 @@ class RunArrays:
                 efficiencies,
                 factor[self.framework],
             )
-            prefill, decode = self.phase == 1, self.phase == 2
+            prefill, decode, rate = (self.phase == number for number in (1, 2, 3))
             predicted[prefill, 1] = np.asarray(alone.total_s)[prefill]
             predicted[decode, 0] = np.asarray(step.total_s)[decode]
+            tokens_per_s = result.requests_per_s * self.load.output_tokens
+            predicted[rate, 0] = self.concurrency[rate] / tokens_per_s[rate]
         return np.asarray(np.log(predicted))
 
 
@@ -204,14 +212,13 @@ def _engine_and_load(run: MeasuredRun) -> tuple[EngineConstants, AggregatedLoad]
     context = run.input_tokens + run.output_tokens / 2.0
     room = engine_cache_bytes(run.chip, counts, run.shape, run.memory_fraction)
     request = request_cache_bytes(counts, run.input_tokens + run.output_tokens)
+    uncached = run.input_tokens - run.cached_tokens
     load = AggregatedLoad(
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
-        uncached_tokens=run.input_tokens,
-        prefill_flop=float(
-            prefill_attention_flop(counts.spans, run.input_tokens, run.input_tokens)
-        ),
-        prefix_bytes=0.0,
+        uncached_tokens=uncached,
+        prefill_flop=float(prefill_attention_flop(counts.spans, uncached, run.input_tokens)),
+        prefix_bytes=float(prefix_read_bytes(counts.spans, uncached, run.input_tokens)),
         cache_bytes=decode_cache_bytes(counts, context),
         attention_flop=decode_attention_flop(counts, context),
         slots=min(run.max_running, max(1.0, room / request)),

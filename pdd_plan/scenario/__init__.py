@@ -1,11 +1,11 @@
 """What the user wrote: schema, loader with file and line, cross checks, overrides."""
 
+from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.files import find_scenario, scenario_names
 from pdd_plan.scenario.json_schema import scenario_json_schema
 from pdd_plan.scenario.loader import load_scenario, scenario_from_data
 from pdd_plan.scenario.machines import (
     DecodeTable,
-    Efficiencies,
     EngineSpec,
     Precision,
     PrefillTable,

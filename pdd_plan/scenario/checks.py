@@ -308,9 +308,12 @@ def _check_goal(parts: Parts) -> Iterator[Fault]:
 
 
 def _check_efficiency_files(parts: Parts) -> Iterator[Fault]:
-    if parts.efficiencies is not None and parts.efficiencies.file is not None:
-        yield from _check_file(parts, "efficiencies.file", parts.efficiencies.file)
-    for i, engine in parts.engines.items():
-        if engine.efficiencies is not None and engine.efficiencies.file is not None:
-            path = f"engines.{i}.efficiencies.file"
-            yield from _check_file(parts, path, engine.efficiencies.file)
+    sections = [("efficiencies", parts.efficiencies)]
+    sections += [
+        (f"sites.{site}.chips.{chip}.efficiencies", offer.efficiencies)
+        for (site, chip), offer in parts.offers.items()
+    ]
+    sections += [(f"engines.{i}.efficiencies", e.efficiencies) for i, e in parts.engines.items()]
+    for path, section in sections:
+        if section is not None and section.file is not None:
+            yield from _check_file(parts, f"{path}.file", section.file)

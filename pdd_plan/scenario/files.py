@@ -196,6 +196,7 @@ def named_files(data: Any, folder: Path) -> tuple[Path, ...]:
         for offer in _items(site.get("chips") if isinstance(site, dict) else None):
             note(offer, "profile", always=False)
             note(offer, "relative_to", always=False)
+            note(offer.get("efficiencies") if isinstance(offer, dict) else None, "file")
     return tuple(found)
 
 

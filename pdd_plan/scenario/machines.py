@@ -6,13 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.places import Role
 from pdd_plan.scenario.quantity import (
     Memory,
-    Microseconds,
-    Milliseconds,
     PositiveSeconds,
-    PositiveShare,
     PositiveTokens,
     Quantity,
     Section,
@@ -22,7 +20,6 @@ from pdd_plan.scenario.quantity import (
 
 WeightFormat = Literal["bf16", "fp8", "int8", "nvfp4", "mxfp4", "int4"]
 CacheFormat = Literal["bf16", "fp8", "int8", "fp4"]
-Framework = Literal["vllm", "sglang", "trtllm"]
 
 
 class Precision(Section):
@@ -142,58 +139,6 @@ def _not_falling(values: tuple[float, ...], key: str, unit: str = "s") -> None:
                 "smooth the measurements so that they do not fall",
                 key,
             )
-
-
-class Efficiencies(Section):
-    """How far below the data sheet the hardware runs; anything left out keeps its default."""
-
-    file: str | None = Field(
-        default=None,
-        min_length=1,
-        description="YAML file with efficiencies under these keys, relative to the scenario; "
-        "the keys beside it take precedence.",
-    )
-    compute: PositiveShare | None = Field(
-        default=None, description="Share of the peak that dense matrix products reach."
-    )
-    compute_moe: Annotated[float, Quantity("factor", "1", gt=0, le=10)] | None = Field(
-        default=None, description="Factor on `compute` for mixture-of-experts models."
-    )
-    compute_bf16: Annotated[float, Quantity("factor", "1", gt=0, le=10)] | None = Field(
-        default=None, description="Factor on `compute` for products in bf16."
-    )
-    memory: PositiveShare | None = Field(
-        default=None, description="Share of the memory bandwidth that reads reach."
-    )
-    link: PositiveShare | None = Field(
-        default=None, description="Share of the scale-up bandwidth that collectives reach."
-    )
-    nic: PositiveShare | None = Field(
-        default=None, description="Share of the NIC bandwidth reached between nodes."
-    )
-    kernel_s: Microseconds | None = Field(
-        default=None, alias="kernel", description="Launch and tail time of one kernel."
-    )
-    collective_s: Microseconds | None = Field(
-        default=None, alias="collective", description="Latency of one collective, times log2 chips."
-    )
-    request_step_s: Microseconds | None = Field(
-        default=None, alias="request_step", description="Host time per request and decode step."
-    )
-    decode_factor: dict[Framework, Annotated[float, Quantity("factor", "1", gt=0, le=100)]] = Field(
-        default_factory=dict, description="Factor on the decode step by framework."
-    )
-    host_s: dict[Framework, Milliseconds] = Field(
-        default_factory=dict, alias="host", description="Host time per request by framework."
-    )
-    arrival_steps: Annotated[float, Quantity("factor", "1", ge=0, le=1000)] | None = Field(
-        default=None, description="Decode steps between arrival and first token at the client."
-    )
-
-    def changes(self) -> dict[str, Any]:
-        """Return what is given, by attribute name, in SI; without `file`."""
-        given = self.model_dump(exclude={"file"}, exclude_none=True)
-        return {key: value for key, value in given.items() if value != {}}
 
 
 class EngineSpec(Section):

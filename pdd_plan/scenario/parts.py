@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from pdd_plan.scenario.machines import Efficiencies, EngineSpec
+from pdd_plan.scenario.efficiencies import Efficiencies
+from pdd_plan.scenario.machines import EngineSpec
 from pdd_plan.scenario.model_numbers import ModelNumbers
 from pdd_plan.scenario.places import ChipOffer, Link, Site
 from pdd_plan.scenario.policy import Routing, Slo

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.quantity import (
     AlsoWritten,
     Factor,
@@ -65,6 +66,10 @@ class ChipOffer(Section):
         alias="power",
         description="Power of one chip in use, counted against the site's `power`; none: the "
         "profile's.",
+    )
+    efficiencies: Efficiencies | None = Field(
+        default=None,
+        description="Efficiencies of this chip, such as a calibration; none: the scenario's.",
     )
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core.core_schema import ValidationInfo
 
-from pdd_plan.scenario.machines import Framework
+from pdd_plan.scenario.efficiencies import Framework
 from pdd_plan.scenario.quantity import (
     AlsoWritten,
     OpenShare,

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag
 
-from pdd_plan.scenario.machines import Efficiencies, EngineSpec, Precision
+from pdd_plan.scenario.efficiencies import Efficiencies
+from pdd_plan.scenario.machines import EngineSpec, Precision
 from pdd_plan.scenario.model_numbers import ModelNumbers
 from pdd_plan.scenario.places import Link, Site
 from pdd_plan.scenario.policy import Optimizer, Routing, Serving, Slo

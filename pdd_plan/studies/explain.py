@@ -78,16 +78,28 @@ def _confidence(word: str) -> Confidence | None:
 
 
 def _efficiencies(scenario: Scenario) -> list[Assumption]:
-    section = scenario.efficiencies
-    given = section.changes()
-    if section.file is not None:
-        return [
-            Assumption(
-                path="efficiencies.file", value=section.file, source="scenario", confidence="user"
-            )
-        ]
+    given = scenario.efficiencies.changes()
+    sections = {"efficiencies": scenario.efficiencies}
+    chips = {
+        f"sites.{name}.chips.{chip}.efficiencies": offer.efficiencies
+        for name, site in scenario.sites.items()
+        for chip, offer in site.chips.items()
+    }
+    sections |= {path: section for path, section in chips.items() if section is not None}
+    files = [
+        Assumption(
+            path=f"{path}.file",
+            value=section.file,
+            source=Efficiencies.from_file(scenario.source.folder / section.file).source,
+            confidence="user",
+        )
+        for path, section in sections.items()
+        if section.file is not None
+    ]
+    if scenario.efficiencies.file is not None or len(files) == len(chips):
+        return files
     default = Efficiencies.default()
-    return [
+    return files + [
         Assumption(
             path=f"efficiencies.{key}",
             value=float(getattr(default, name)) * scale,

@@ -15,6 +15,7 @@ COMMANDS = [
     ["evaluate"],
     ["compare"],
     ["simulate"],
+    ["calibrate"],
     ["trace"],
     ["report"],
     ["init"],

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from pdd_plan.catalog import load_chip, load_model
-from pdd_plan.errors import InputError
-from pdd_plan.roofline import Efficiencies, EngineShape, make_engine_times
-from pdd_plan.roofline.calibration import calibrate, calibration_names
+from pdd_plan.roofline import Efficiencies, EngineShape
 from pdd_plan.roofline.fit import fit_efficiencies, get_value, with_values
 from pdd_plan.roofline.runs import MeasuredRun, RunArrays
 from tests.roofline.engines import Formats
@@ -103,105 +101,3 @@ def test_names_reach_into_mappings() -> None:
     assert get_value(changed, "host_s.sglang") == 0.6
     assert changed.host_s["trtllm"] == default.host_s["trtllm"]
     assert changed.compute == 0.4
-
-
-def test_calibration_takes_over_what_is_identified() -> None:
-    truth = with_values(Efficiencies.default(), {"memory": 0.6, "compute": 0.4})
-    runs = [run for run in runs_of(truth, noise=0.02) if run.framework == "vllm"]
-    result = calibrate(runs, leave_one_out=False)
-    assert "memory" in result.identified
-    assert result.efficiencies.memory == pytest.approx(0.6, rel=0.15)
-    low, high = result.ranges()["memory"]
-    assert low < 0.6 < high
-    assert float(np.median(np.abs(result.errors))) < 0.04
-    assert result.tpot_offset == 1.0
-
-
-def test_calibration_refuses_what_points_cannot_tell() -> None:
-    """One chip has no collectives; TPOT at batch 1 says nothing of the host before a request."""
-    truth = Efficiencies.default()
-    pool = runs_of(truth, noise=0.02, sizes=(1,), loads=(1.0,))
-    runs = [replace(run, ttft_s=float("nan")) for run in pool if run.framework == "vllm"]
-    assert "link" not in calibration_names(runs)
-    result = calibrate(runs, leave_one_out=False)
-    assert {"host_s.vllm", "request_step_s"} <= set(result.unidentified)
-    assert result.efficiencies.host_s == truth.host_s
-    assert result.efficiencies.request_step_s == truth.request_step_s
-
-
-def test_few_points_give_an_offset() -> None:
-    """Three points, all 1.5 times as slow in TPOT: nine tenths of that are taken over."""
-    runs = [replace(run, tpot_s=1.5 * run.tpot_s) for run in runs_of(Efficiencies.default())[:3]]
-    result = calibrate(runs)
-    assert result.identified == ()
-    assert result.tpot_offset == pytest.approx(1.5**0.9)
-    assert result.ttft_offset == pytest.approx(1.0)
-
-
-def test_left_out_errors_come_from_the_other_points() -> None:
-    truth = with_values(Efficiencies.default(), {"memory": 0.6})
-    runs = [run for run in runs_of(truth, noise=0.05, count=20) if run.framework == "vllm"]
-    result = calibrate(runs)
-    assert np.isfinite(result.left_out_errors).all()
-    inside = np.median(np.abs(result.errors))
-    outside = np.median(np.abs(result.left_out_errors))
-    assert inside < outside < 0.2
-
-
-def test_nothing_measured_is_an_error() -> None:
-    with pytest.raises(InputError, match="no measured TPOT or TTFT"):
-        calibrate([])
-    blank = [
-        replace(run, ttft_s=float("nan"), tpot_s=float("nan"))
-        for run in runs_of(Efficiencies.default())
-    ]
-    with pytest.raises(InputError, match="no measured TPOT or TTFT"):
-        calibrate(blank)
-
-
-def phase_runs(truth: Efficiencies) -> list[MeasuredRun]:
-    """Prefill times and decode steps of Qwen3-235B on 8 H200, straight from the roofline."""
-    chip, model = load_chip("h200"), load_model("qwen3-235b-a22b")
-    shape, formats = EngineShape(8, 4, 2, 8), Formats("fp8", None, "fp8")
-    times = make_engine_times(chip, model, formats, shape, truth, "vllm")
-    base = MeasuredRun(chip, model, formats, shape, "vllm", 1.0, 2.0, 1.0)
-    runs = [
-        replace(
-            base,
-            phase="prefill",
-            input_tokens=length,
-            ttft_s=float(times.prefill_s(length, length)),
-        )
-        for length in (500.0, 2000.0, 8000.0, 30_000.0)
-    ]
-    for batch in (1.0, 8.0, 64.0, 256.0):
-        for context in (1000.0, 16_000.0):
-            step = float(times.decode_step_s(batch, context))
-            runs.append(
-                replace(
-                    base,
-                    phase="decode",
-                    input_tokens=context - 1.0,
-                    concurrency=batch,
-                    tpot_s=step,
-                )
-            )
-    return runs
-
-
-def test_single_phases_are_predicted_as_the_engine_times_do() -> None:
-    truth = Efficiencies.default()
-    arrays = RunArrays.from_runs(phase_runs(truth))
-    errors = arrays.predict_logs(truth) - arrays.measured
-    assert np.nanmax(np.abs(errors)) < 1e-9
-    assert np.isfinite(errors).sum() == 12
-
-
-def test_calibration_from_single_phases() -> None:
-    truth = with_values(Efficiencies.default(), {"dedicated_prefill": 2.0, "memory": 0.7})
-    runs = phase_runs(truth)
-    names = calibration_names(runs)
-    assert "dedicated_prefill" in names
-    assert not {"compute_moe", "arrival_steps", "host_s.vllm"} & set(names)
-    result = calibrate(runs, leave_one_out=False)
-    assert float(np.nanmedian(np.abs(result.errors))) < 0.03
