@@ -51,7 +51,7 @@ from pdd_plan.fleet.plan_parts import (
     TtftDistribution,
     WorkloadFacts,
 )
-from pdd_plan.fleet.plan_resilience import OutageResult, Resilience
+from pdd_plan.fleet.plan_resilience import OutageBound, OutageResult, Resilience, Tolerated
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -71,6 +71,7 @@ __all__ = [
     "Infeasibility",
     "Lane",
     "Latency",
+    "OutageBound",
     "OutageResult",
     "Percentiles",
     "Plan",
@@ -87,6 +88,7 @@ __all__ = [
     "SloResult",
     "Status",
     "TieBreak",
+    "Tolerated",
     "TtftDistribution",
     "WorkloadFacts",
     "load_plan",

@@ -39,7 +39,31 @@ class OutageResult(PlanModel):
     goodput: Goodput | None = Field(None, description="Load that is still carried within limits.")
 
 
+class Tolerated(PlanModel):
+    """What the scenario wants to be survived."""
+
+    engines: Count = Field(description="Spare engines in every pool in use.")
+    site: str = Field(description="any, none, or the name of a site.")
+    line: str = Field(description="any, none, or the name of a line.")
+
+
+class OutageBound(PlanModel):
+    """Bound on the cost of any fleet that keeps its limits in one case."""
+
+    outage: str = Field(description="As in `outages`, or `nothing` for the fleet that loses none.")
+    lower_bound_usd_per_hour: NonNegative | None = Field(description="Null where no fleet does.")
+
+
 class Resilience(PlanModel):
     """What a loss of engines, of a site or of a line does; one at a time, never several."""
 
     outages: tuple[OutageResult, ...]
+    tolerated: Tolerated | None = Field(None, description="Null where nothing was planned for.")
+    usd_per_hour: NonNegative | None = Field(None, description="Cost of the plan that survives.")
+    usd_per_hour_without: NonNegative | None = Field(
+        None, description="Cost of the cheapest plan found that need not survive anything."
+    )
+    binding: tuple[str, ...] = Field(
+        (), description="Losses that the plan would not survive with any one engine or line less."
+    )
+    bounds: tuple[OutageBound, ...] = ()

@@ -7,8 +7,9 @@ steps of the planning problem, and the routing threshold are set anew.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import permutations, product
 
 from pdd_plan.fleet.check import check
@@ -111,18 +112,20 @@ def reroute(model: PathModel, fleet: Candidate, lanes: Sequence[int]) -> Candida
         tried.append((strain(model, trial), trial))
     moved = []
     for _, trial in sorted(tried, key=lambda pair: pair[0]):
-        moved.append(move_shares(model, trial, lanes))
+        moved.append(move_shares(model.problem, partial(strain, model), trial, lanes))
         if moved[-1][0] == AT_EASE:
             break
     return min(moved, key=lambda pair: pair[0])[1]
 
 
 def move_shares(
-    model: PathModel, start: Candidate, lanes: Sequence[int]
+    problem: Problem,
+    strain_of: Callable[[Candidate], Strain],
+    start: Candidate,
+    lanes: Sequence[int],
 ) -> tuple[Strain, Candidate]:
     """Move flow between lanes, first much and then single steps, while that relieves the strain."""
-    problem = model.problem
-    best, least = start, strain(model, start)
+    best, least = start, strain_of(start)
     size = max(problem.load_steps // 2, 1)
     while size and least != AT_EASE:
         moved = False
@@ -135,7 +138,7 @@ def move_shares(
             flows[source] = rest if rest > 1e-9 * amount else 0.0
             flows[target] += amount
             trial = with_flows(problem, best, flows)
-            found = strain(model, trial)
+            found = strain_of(trial)
             if found < least:
                 best, least, moved = trial, found, True
         size = size if moved else size // 2

@@ -143,6 +143,8 @@ WORDS: dict[str, tuple[str, str]] = {
     # losses
     "lost": ("Lost", "失效部分"),
     "answer": ("Answer", "结果"),
+    "tolerates": ("Tolerates", "可容忍"),
+    "decided_by": ("Decided by", "决定性失效"),
     "carries": ("Up to req/s", "可承载请求/秒"),
     "nothing_lost": ("nothing", "无"),
     "lost_engines": ("{count} of {name}", "{name} {count} 台引擎"),
@@ -279,6 +281,18 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "handoff_push": (
         "Sending the KV cache instead would give P50 {p50}, P90 {p90}, P99 {p99}.",
         "若改为发送 KV 缓存，则为 P50 {p50}，P90 {p90}，P99 {p99}。",
+    ),
+    "tolerates_engine": ("1 engine of every pool", "每个资源池 1 台引擎"),
+    "tolerates_engines": ("{count} engines of every pool", "每个资源池 {count} 台引擎"),
+    "tolerates_any_site": ("any one site", "任一站点"),
+    "tolerates_any_line": ("any one line", "任一线路"),
+    "or": (", or ", "，或"),
+    "without": ("{amount} {unit} without", "不容忍时 {amount} {unit}"),
+    "extra": ("{amount} {unit} ({share}) for it", "因此多付 {amount} {unit}（{share}）"),
+    "lost_limit": (" ({limit} if lost)", "（失效时 {limit}）"),
+    "simpler_survive_nothing": (
+        "The simpler fleets that this one is compared with need not survive anything.",
+        "所比较的更简单方案不要求容忍任何失效。",
     ),
     "lane_share": ("{a} -> {b} {share}", "{a} -> {b} {share}"),
     "new_shares": ("requests go {shares}.", "请求改走 {shares}。"),

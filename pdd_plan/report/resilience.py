@@ -1,80 +1,140 @@
-"""What losses do, as blocks of a plan's report: one row a loss, and how requests are re-routed."""
+"""What losses do, as blocks of a plan's report: cost of surviving, one row a loss, re-routing."""
 
 from __future__ import annotations
 
-from pdd_plan.fleet.plan import OutageResult, Plan, SloResult
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pdd_plan.fleet.plan import Latency, OutageResult, Plan, SloResult
 from pdd_plan.report import digits, sentences, tables
-from pdd_plan.report.blocks import Column, Mark, Sentence, Sentences, Table, Text
+from pdd_plan.report.blocks import Column, Fact, Facts, Mark, Sentence, Sentences, Table, Text
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 
 
+@dataclass(frozen=True)
+class _Figure:
+    """A latency that has a column: its limits with nothing and with something lost [s]."""
+
+    metric: str
+    percentile: float | None
+    limit: float | None = None
+    limit_lost: float | None = None
+
+
+def resilience_facts(plan: Plan, labels: Labels) -> Facts:
+    """Return what is tolerated, what that costs and which losses the plan was made for."""
+    found = plan.resilience
+    if found is None or found.tolerated is None:
+        return Facts(())
+    wanted, currency = found.tolerated, clean(plan.currency)
+    said = []
+    if wanted.engines:
+        said.append(_spares(str(wanted.engines), labels))
+    for kind, name in (("site", wanted.site), ("line", wanted.line)):
+        if name == "any":
+            said.append(labels.say(f"tolerates_any_{kind}"))
+        elif name != "none":
+            said.append(labels.word(f"lost_{kind}", name=clean(name)))
+    facts = [Fact(labels.word("tolerates"), (Text(labels.say("or").join(said)),))]
+    with_it, without = found.usd_per_hour, found.usd_per_hour_without
+    if with_it is not None and without is not None:
+        per_hour = labels.word("per_hour", currency=currency)
+        more = labels.say(
+            "extra",
+            amount=digits.money(max(with_it - without, 0.0)),
+            unit=per_hour,
+            share=digits.percent(with_it / without - 1.0) if without > 0.0 else digits.MISSING,
+        )
+        plain = labels.say("without", amount=digits.money(without), unit=per_hour)
+        texts = (Text(f"{digits.money(with_it)} {per_hour}", "strong"), Text(plain), Text(more))
+        facts.append(Fact(labels.word("cost"), texts))
+    if found.binding:
+        names = labels.say("comma").join(_label(one, labels) for one in found.binding)
+        facts.append(Fact(labels.word("decided_by"), (Text(names),)))
+    return Facts(tuple(facts))
+
+
+def _spares(count: str, labels: Labels) -> str:
+    return labels.say("tolerates_engine" if count == "1" else "tolerates_engines", count=count)
+
+
+def _label(outage: str, labels: Labels) -> str:
+    """Name of a loss written as after ``--fail``."""
+    kind, _, name = outage.partition(":")
+    if kind == "engines":
+        return _spares(clean(name), labels)
+    return labels.word(f"lost_{kind}", name=clean(name))
+
+
 def outages_table(plan: Plan, labels: Labels) -> Table:
-    """Return one row for the whole fleet and one for each loss: limits, and load carried."""
-    limited = plan.slo or tuple(_unlimited(plan))
+    """Return one row for the whole fleet and one for each loss: latencies, and load carried."""
+    outages = plan.resilience.outages if plan.resilience is not None else ()
+    figures = _figures(plan, outages)
     heads = (
         *tables.columns(labels, ("lost", "answer"), ()),
-        *(Column(_limit_name(item, labels), right=True) for item in limited),
+        *(Column(_heading(figure, labels), right=True) for figure in figures),
         *tables.columns(labels, (), ("carries",)),
     )
-    if plan.resilience is None or not plan.resilience.outages:
+    if not outages:
         return Table(heads, ())
-    whole = tables.row(
-        labels.word("nothing_lost"),
-        _answer("kept" if all(item.met for item in plan.slo) else "missed", labels),
-        *(_predicted(item, labels) for item in limited),
-        digits.rate(plan.goodput.requests_per_s if plan.goodput is not None else None),
-    )
-    return Table(heads, (whole, *(_row(one, len(limited), labels) for one in _outages(plan))))
-
-
-def _outages(plan: Plan) -> tuple[OutageResult, ...]:
-    return plan.resilience.outages if plan.resilience is not None else ()
-
-
-def _row(outage: OutageResult, limits: int, labels: Labels) -> tuple[Text, ...]:
-    shown = [_predicted(item, labels) for item in outage.slo or _figures(outage)]
-    missing = [Text(digits.MISSING)] * (limits - len(shown))
-    made = outage.goodput.requests_per_s if outage.goodput is not None else 0.0
-    return tables.row(
-        outage_name(outage, labels),
-        _answer(outage.status, labels),
-        *shown,
-        *missing,
-        digits.rate(made),
-    )
-
-
-def _unlimited(plan: Plan) -> list[SloResult]:
-    """P90 TTFT and mean TPOT in the place of limits, where a plan has none."""
-    if plan.latency is None:
-        return []
-    return _as_rows(plan.latency.ttft_s.p90, plan.latency.tpot_s.mean)
-
-
-def _figures(outage: OutageResult) -> list[SloResult]:
-    if outage.latency is None:
-        return []
-    return _as_rows(outage.latency.ttft_s.p90, outage.latency.tpot_s.mean)
-
-
-def _as_rows(ttft: float | None, tpot: float | None) -> list[SloResult]:
-    return [
-        SloResult(metric="ttft", percentile=0.9, limit=0.0, predicted=ttft, met=True),
-        SloResult(metric="tpot", percentile=None, limit=0.0, predicted=tpot, met=True),
+    kept = "kept" if all(item.met for item in plan.slo) else "missed"
+    made = plan.goodput.requests_per_s if plan.goodput is not None else None
+    rows = [
+        tables.row(
+            labels.word("nothing_lost"),
+            _answer(kept, labels),
+            *(_text(figure, plan.slo, plan.latency, labels) for figure in figures),
+            digits.rate(made),
+        )
     ]
+    rows += [
+        tables.row(
+            outage_name(one, labels),
+            _answer(one.status, labels),
+            *(_text(figure, one.slo, one.latency, labels) for figure in figures),
+            digits.rate(one.goodput.requests_per_s if one.goodput is not None else 0.0),
+        )
+        for one in outages
+    ]
+    return Table(heads, tuple(rows))
 
 
-def _limit_name(item: SloResult, labels: Labels) -> str:
-    name = f"{labels.word(item.metric)} {tables.percentile_name(item.percentile, labels)}"
-    return f"{name} <= {digits.limit_seconds(item.limit)}" if item.limit else name
+def _figures(plan: Plan, outages: Sequence[OutageResult]) -> list[_Figure]:
+    """Every limited latency, and P90 TTFT in any case."""
+    found = {}
+    lost = [item for outage in outages for item in outage.slo]
+    for item in (*plan.slo, *lost):
+        key = (item.metric, item.percentile)
+        found[key] = _Figure(*key, _limit_of(plan.slo, key), _limit_of(lost, key))
+    found.setdefault(("ttft", 0.9), _Figure("ttft", 0.9))
+    return list(found.values())
 
 
-def _predicted(item: SloResult, labels: Labels) -> Text:
-    if item.predicted is None:
-        return Text(labels.say("beyond"), "bad")
-    said = digits.seconds(item.predicted, item.limit) if item.limit else ""
-    return Text(said or digits.seconds(item.predicted), "" if item.met else "bad")
+def _limit_of(slo: Sequence[SloResult], key: tuple[str, float | None]) -> float | None:
+    return next((one.limit for one in slo if (one.metric, one.percentile) == key), None)
+
+
+def _heading(figure: _Figure, labels: Labels) -> str:
+    name = f"{labels.word(figure.metric)} {tables.percentile_name(figure.percentile, labels)}"
+    if figure.limit is not None:
+        name += f" <= {digits.limit_seconds(figure.limit)}"
+    if figure.limit_lost is not None and figure.limit_lost != figure.limit:
+        name += labels.say("lost_limit", limit=digits.limit_seconds(figure.limit_lost))
+    return name
+
+
+def _text(
+    figure: _Figure, slo: Sequence[SloResult], latency: Latency | None, labels: Labels
+) -> Text:
+    for item in slo:
+        if (item.metric, item.percentile) == (figure.metric, figure.percentile):
+            if item.predicted is None:
+                return Text(labels.say("beyond"), "bad")
+            return Text(digits.seconds(item.predicted, item.limit), "" if item.met else "bad")
+    block = getattr(latency, f"{figure.metric}_s", None)
+    name = "mean" if figure.percentile is None else f"p{round(100 * figure.percentile)}"
+    return Text(digits.seconds(getattr(block, name, None)))
 
 
 def _answer(status: str, labels: Labels) -> Text:
@@ -92,16 +152,20 @@ def outage_name(outage: OutageResult, labels: Labels) -> str:
 
 def rerouting_texts(plan: Plan, labels: Labels) -> Sentences:
     """Return how requests are re-routed after each loss, or why none can be served."""
+    found = plan.resilience
+    if found is None or not found.outages:
+        return Sentences(())
     texts = []
-    for outage in _outages(plan):
+    for outage in found.outages:
         said = _rerouted(outage, plan, labels)
         if outage.status in ("no_way_left", "overloaded"):
             said = [clean(outage.reason) + labels.say("end"), *said]
         if said:
             lead = outage_name(outage, labels)
             texts.append(Sentence(lead, labels.say("blank").join(said)))
-    if texts or _outages(plan):
-        texts.append(Sentence("", labels.say("carries")))
+    texts.append(Sentence("", labels.say("carries")))
+    if found.tolerated is not None and plan.baselines:
+        texts.append(Sentence("", labels.say("simpler_survive_nothing")))
     return Sentences(tuple(texts))
 
 

@@ -135,6 +135,14 @@ def _summary(plan: Plan) -> Tidy:
         if part is not None:
             values = part.model_dump().items()
             rows += [(section, key, value) for key, value in values if not _nested(value)]
+    found = plan.resilience
+    if found is not None and found.tolerated is not None:
+        rows += [("tolerated", key, value) for key, value in found.tolerated.model_dump().items()]
+        rows += [
+            ("resilience", "usd_per_hour", found.usd_per_hour),
+            ("resilience", "usd_per_hour_without", found.usd_per_hour_without),
+            ("resilience", "binding", ", ".join(found.binding)),
+        ]
     if plan.infeasibility is not None:
         rows.append(("infeasibility", "reason", plan.infeasibility.reason))
     return Tidy("summary", SUMMARY_KEYS, tuple(rows))
@@ -231,10 +239,12 @@ def _outages(plan: Plan) -> tuple[Tidy, ...]:
         made = one.goodput.requests_per_s if one.goodput is not None else None
         rows.append((*_cells(one, keys), *ttft, *tpot, made))
     slo = [(one.outage, *_cells(item, _SLO)) for one in found for item in one.slo]
+    bounds = plan.resilience.bounds if plan.resilience is not None else ()
     lane = ("from", "to", "share")
     lanes = [(one.outage, *_cells(item, lane)) for one in found for item in one.lanes]
     return (
         Tidy("outages", (*keys, *times, "goodput_requests_per_s"), tuple(rows)),
         Tidy("outage_slo", ("outage", *_SLO), tuple(slo)),
         Tidy("outage_lanes", ("outage", *lane), tuple(lanes)),
+        _models("outage_bounds", bounds, ("outage", "lower_bound_usd_per_hour")),
     )

@@ -53,6 +53,7 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
         _section(
             "resilience",
             labels,
+            resilience.resilience_facts(plan, labels),
             resilience.outages_table(plan, labels),
             resilience.rerouting_texts(plan, labels),
         ),

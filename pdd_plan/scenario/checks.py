@@ -11,6 +11,7 @@ from pdd_plan.errors import InputError
 from pdd_plan.scenario.check_engines import check_engines
 from pdd_plan.scenario.check_fleet import check_links, check_sites
 from pdd_plan.scenario.check_routing import check_prefill_routing
+from pdd_plan.scenario.check_tolerate import check_tolerate
 from pdd_plan.scenario.files import names_file
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts
@@ -41,6 +42,7 @@ def check_parts(parts: Parts) -> list[Fault]:
         _check_prices,
         _check_routing,
         check_prefill_routing,
+        check_tolerate,
         _check_goal,
         _check_efficiency_files,
     )

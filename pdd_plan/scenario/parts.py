@@ -16,6 +16,7 @@ from pdd_plan.scenario.places import ChipOffer, Link, Site
 from pdd_plan.scenario.policy import Routing, Slo
 from pdd_plan.scenario.quantity import Section
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.tolerate import Tolerate
 from pdd_plan.scenario.traffic import Workload
 
 S = TypeVar("S", bound=Section)
@@ -53,6 +54,7 @@ class Parts:
     workload: Workload | None = None
     slo: Slo | None = None
     routing: Routing | None = None
+    tolerate: Tolerate | None = None
     efficiencies: Efficiencies | None = None
     sites: dict[str, Site] = field(default_factory=dict)
     offers: dict[tuple[str, str], ChipOffer] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Parts:
             workload=scenario.workload,
             slo=scenario.slo,
             routing=scenario.routing,
+            tolerate=scenario.tolerate,
             efficiencies=scenario.efficiencies,
             sites=dict(sites),
             offers=offers,
@@ -120,6 +123,7 @@ class Parts:
             workload=part(Workload, data.get("workload")),
             slo=part(Slo, data.get("slo")),
             routing=part(Routing, data.get("routing", {})),
+            tolerate=part(Tolerate, data.get("tolerate", {})),
             efficiencies=part(Efficiencies, data.get("efficiencies", {})),
             objective=str(data.get("objective", "cost_per_token")),
             tie_break=data.get("tie_break"),

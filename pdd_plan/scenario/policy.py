@@ -57,8 +57,8 @@ def _limit(words: str) -> Any:
     return Field(default=None, description=f"Limit on the {words}.")
 
 
-class Slo(Section):
-    """Service levels to keep; `{}` for none."""
+class Limits(Section):
+    """Limits on what users see; `{}` for none."""
 
     ttft_mean: Limit = _limit("mean time to first token")
     ttft_p50: Limit = _limit("median time to first token")
@@ -80,16 +80,6 @@ class Slo(Section):
     e2e_p90: Limit = _limit("90th percentile of the time from arrival to last token")
     e2e_p95: Limit = _limit("95th percentile of the time from arrival to last token")
     e2e_p99: Limit = _limit("99th percentile of the time from arrival to last token")
-    scope: Literal["mixture", "every_period"] = Field(
-        default="mixture",
-        description="With `workload.periods`: limits hold for the traffic of all periods together, "
-        "or in every period.",
-    )
-    slot_wait: OpenShare | None = Field(
-        default=None,
-        description="Most requests that may wait for a decode slot, as a share; none: 0.1 %, 1 % "
-        "and 3 % are tried.",
-    )
 
     @cached_property
     def limits(self) -> tuple[SloLimit, ...]:
@@ -102,6 +92,21 @@ class Slo(Section):
                 metric: Any = match[1]
                 found.append(SloLimit(metric, float(match[3] or 0), value, key))
         return tuple(found)
+
+
+class Slo(Limits):
+    """Service levels to keep; `{}` for none."""
+
+    scope: Literal["mixture", "every_period"] = Field(
+        default="mixture",
+        description="With `workload.periods`: limits hold for the traffic of all periods together, "
+        "or in every period.",
+    )
+    slot_wait: OpenShare | None = Field(
+        default=None,
+        description="Most requests that may wait for a decode slot, as a share; none: 0.1 %, 1 % "
+        "and 3 % are tried.",
+    )
 
 
 class MinEngines(Section):

@@ -147,11 +147,11 @@ class AlsoWritten:
 
     Attributes
     ----------
-    short : Quantity, "item" or "count"
-        A quantity, one item instead of a list, or a whole number from 1.
+    short : Quantity, "item", "count" or "text"
+        A quantity, one item instead of a list, a whole number from 1, or text.
     """
 
-    short: Quantity | Literal["item", "count"]
+    short: Quantity | Literal["item", "count", "text"]
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -163,6 +163,8 @@ class AlsoWritten:
             return {"anyOf": [self.short.json_schema(), *forms]}
         if self.short == "count":
             return {"anyOf": [{"type": "integer", "minimum": 1}, *forms]}
+        if self.short == "text":
+            return {"anyOf": [*forms, {"type": "string"}]}
         items = [form["items"] for form in forms if "items" in form]
         return {"anyOf": [*items, *forms]}
 

@@ -17,6 +17,7 @@ from pdd_plan.scenario.places import Link, Site
 from pdd_plan.scenario.policy import Optimizer, Routing, Serving, Slo
 from pdd_plan.scenario.quantity import HourlyPrice, Name, Section
 from pdd_plan.scenario.source import SourceMap
+from pdd_plan.scenario.tolerate import Tolerate
 from pdd_plan.scenario.traffic import Workload
 
 SCHEMA_VERSION = 1
@@ -61,6 +62,11 @@ class Scenario(Section):
     )
     slo: Slo = Field(
         description="Service levels to keep.", examples=["{ttft_p90: 10 s, tpot_p90: 60 ms}"]
+    )
+    tolerate: Tolerate = Field(
+        default_factory=Tolerate,
+        description="Losses that the plan survives, any one of them at a time.",
+        examples=["{engines: 1 per pool, site: any, line: any}"],
     )
     sites: dict[Name, Site] = Field(
         min_length=1,

@@ -160,10 +160,7 @@ def warnings_of(built: BuiltProblem, main: Scored) -> tuple[str, ...]:
             if not one.met
         ]
     if main.status == "feasible" and main.certificate is not None:
-        out.append(
-            f"the time limit ended the search: the plan is within "
-            f"{main.certificate.gap:.1%} of the optimum"
-        )
+        out.append(f"{main.unproven}: the plan is within {main.certificate.gap:.1%} of the optimum")
     return tuple(dict.fromkeys(out))
 
 

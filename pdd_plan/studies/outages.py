@@ -44,7 +44,9 @@ def outage_model(model: PathModel, limits: tuple[Limit, ...]) -> PathModel:
     return PathModel(replace(problem, pools=pools, limits=limits))
 
 
-def outage_result(model: PathModel, whole: Candidate, outage: Outage) -> OutageResult:
+def outage_result(
+    model: PathModel, whole: Candidate, outage: Outage, setting: Candidate | None = None
+) -> OutageResult:
     """Predict what users see with one thing lost.
 
     Parameters
@@ -55,12 +57,15 @@ def outage_result(model: PathModel, whole: Candidate, outage: Outage) -> OutageR
         The fleet with nothing lost.
     outage : Outage
         What is lost.
+    setting : Candidate, optional
+        What is left with shares and threshold that are known to do.
 
     Returns
     -------
     OutageResult
-        With shares of the lanes that are left in proportion, at the threshold as it was, where
-        that keeps every limit. Otherwise shares and threshold are set anew, if that does better.
+        With that setting. Without one: with shares of the lanes that are left in proportion, at
+        the threshold as it was, where that keeps every limit; otherwise shares and threshold are
+        set anew, if that does better.
     """
     problem = model.problem
     left = after_outage(problem, whole, outage)
@@ -75,7 +80,9 @@ def outage_result(model: PathModel, whole: Candidate, outage: Outage) -> OutageR
             status="no_way_left",
             reason=why_no_lane(problem, left),
         )
-    chosen, seen, reason = _best(model, left, lanes)
+    chosen, seen, reason = (
+        _best(model, left, lanes) if setting is None else (setting, *_seen(model, setting))
+    )
     total = sum(chosen.flows_per_s)
     return OutageResult(
         outage=outage.label,

@@ -25,6 +25,8 @@ from pdd_plan.studies.outage_specs import OutageSpec, outages_of
 from pdd_plan.studies.outages import outage_model, outage_result
 from pdd_plan.studies.possible import require_possible
 from pdd_plan.studies.rates import BUDGET_SLACK
+from pdd_plan.studies.resilience import plan_resilient
+from pdd_plan.studies.resilience_cases import Tolerance
 from pdd_plan.studies.size_routing import evaluate_plan_by_size, plan_by_size
 from pdd_plan.studies.tie_break import TieBreak, break_tie
 
@@ -74,7 +76,8 @@ class Scored:
     """A candidate with its evaluation, goodput and certificate.
 
     Where the load itself was planned, ``problem`` is the problem at that load, and ``proof`` says
-    what was maximized; ``tie`` says how the plan was chosen among those of its cost.
+    what was maximized; ``tie`` says how the plan was chosen among those of its cost, and
+    ``unproven`` why it may not be the best.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Scored:
     problem: Problem | None = None
     proof: ObjectiveProof | None = None
     tie: TieBreak | None = None
+    unproven: str = "the time limit ended the search"
 
 
 def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Plan:
@@ -120,22 +124,24 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     _require_rate(scenario, built.problem)
     problem, model = built.problem, PathModel(built.problem)
     require_possible(scenario, built, model)
+    if not scenario.tolerate.nothing:
+        return plan_resilient(scenario, built, model, options)
     _tell(options, "searching for the plan")
-    result = _search(problem, options, model, budget=scenario.budget_usd_per_hour)
+    result = search_plan(problem, options, model, budget=scenario.budget_usd_per_hour)
     if result.status == "unknown":
         within = "" if scenario.budget_usd_per_hour is None else " within the budget"
         raise SolverError(
             f"no plan{within} was found in {options.time_limit_s:g} s, and none was ruled out; "
             "allow more time with --time-limit"
         )
-    main = _scored("plan", problem, model, result)
+    main = scored_plan("plan", problem, model, result)
     if scenario.tie_break is not None:
         main = _tie_broken(scenario.tie_break, main, problem, model, options)
     baselines = cheapest_baselines(problem, model, options, main)
     infeasibility = None
     if result.candidate is None:
         infeasibility = (
-            _why_infeasible(scenario, built, model, options) if options.whole else NO_PLAN
+            why_infeasible(scenario, built, model, options) if options.whole else NO_PLAN
         )
     return assemble_plan(scenario, built, model, main, baselines, options, infeasibility)
 
@@ -157,7 +163,8 @@ def evaluate_plan(
     options : PlanOptions, optional
         As for planning.
     outages : sequence of OutageSpec
-        What to lose, one at a time; ``resilience`` of the answer says what users then see.
+        What to lose beside what the scenario tolerates, one at a time; ``resilience`` of the
+        answer says what users then see.
 
     Returns
     -------
@@ -183,7 +190,8 @@ def evaluate_plan(
     built = build_problem(scenario)
     _require_rate(scenario, built.problem)
     problem, candidate = candidate_of_plan(scenario, built, plan)
-    lost = outages_of(problem, candidate, outages)
+    tolerance = Tolerance.of(scenario)
+    lost = outages_of(problem, candidate, (*tolerance.specs, *outages))
     built = replace(built, problem=problem)
     model = PathModel(problem)
     try:
@@ -205,7 +213,7 @@ def evaluate_plan(
     if not lost:
         return scored
     _tell(options, "losing parts of the fleet")
-    left = outage_model(model, problem.limits)
+    left = outage_model(model, tolerance.limits)
     results = tuple(outage_result(left, candidate, outage) for outage in lost)
     return scored.model_copy(update={"resilience": Resilience(outages=results)})
 
@@ -224,7 +232,7 @@ def _tell(options: PlanOptions, text: str) -> None:
         options.progress(text)
 
 
-def _search(
+def search_plan(
     problem: Problem,
     options: PlanOptions,
     model: PathModel,
@@ -263,21 +271,22 @@ def _tie_broken(
     )
 
 
-def _why_infeasible(
+def why_infeasible(
     scenario: Scenario, built: BuiltProblem, model: PathModel, options: PlanOptions
 ) -> Infeasibility:
     """What stands in the way: the budget where a dearer fleet would do, else stock or limits."""
     _tell(options, "looking for the smallest change that makes it feasible")
     budget = scenario.budget_usd_per_hour
     if budget is not None:
-        dearer = _search(built.problem, options, model)
+        dearer = search_plan(built.problem, options, model)
         if dearer.candidate is not None:
             within = _within(options, budget)
             return explain_over_budget(scenario, built, within, dearer.usd_per_hour)
     return explain_infeasible(scenario, built, options.search_options())
 
 
-def _scored(name: str, problem: Problem, model: PathModel, result: SearchResult) -> Scored:
+def scored_plan(name: str, problem: Problem, model: PathModel, result: SearchResult) -> Scored:
+    """What a search found, with its evaluation and goodput."""
     if result.candidate is None:
         return Scored(name, "infeasible", None, None, None, result.certificate)
     return Scored(
@@ -296,8 +305,8 @@ def cheapest_baselines(
     """Single site, cross site and PDD, by the same search over a part of the problem."""
 
     def solve(name: str, scope: Scope) -> Scored:
-        result = _search(problem, options, model, scope)
-        found = _scored(name, problem, model, result)
+        result = search_plan(problem, options, model, scope)
+        found = scored_plan(name, problem, model, result)
         if result.status == "unknown":
             found = replace(found, reason=NOT_IN_TIME)
         return found
