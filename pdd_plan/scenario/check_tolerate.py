@@ -15,7 +15,8 @@ def check_tolerate(parts: Parts) -> Iterator[Fault]:
     tolerate = parts.tolerate
     if tolerate is None:
         return
-    yield from _check_name("site", tolerate.site, parts.site_names)
+    if parts.site_names:
+        yield from _check_name("site", tolerate.site, parts.site_names)
     lines = [f"{start}-{end}" for start, end in parts.link_ends.values()]
     yield from _check_name("line", tolerate.line, lines)
     yield from _check_limits(parts, tolerate)

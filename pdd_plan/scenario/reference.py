@@ -140,6 +140,8 @@ def _short(short: AlsoWritten, field: FieldInfo) -> str:
         return _unit_text(short.short)
     if short.short == "count":
         return "whole number"
+    if short.short == "text":
+        return "text"
     items = [get_args(m)[0] for m in members(field.annotation) if get_origin(m) is tuple]
     return " or ".join(word for item in items for word in _kinds(item))
 

@@ -37,7 +37,8 @@ class Tolerate(Section):
         default=0,
         ge=0,
         le=MOST_ENGINES,
-        description="Spare engines in every pool in use: the limits hold without them.",
+        description="`1 per pool`, or a number: the limits hold with so many engines less in every "
+        "pool in use.",
         examples=["1 per pool"],
     )
     site: str = Field(

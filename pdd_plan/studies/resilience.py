@@ -34,9 +34,9 @@ IMPROVED = 3
 PROOF = (
     "Every listed loss was put to the planning rule, with requests re-routed by shares and "
     "threshold only. The bound is the dearest of these cheapest fleets: with nothing lost, with "
-    "spare engines in every pool, without each site or line; or, where any of m sites may be lost, "
-    "what the fleets without each site cost together, over m - 1. No fleet that survives costs "
-    "less; one that costs as little need not exist."
+    "spare engines in every pool, without each site or line; or what those without each site or "
+    "line cost together, every price shared out among them. No fleet that survives costs less; "
+    "one that costs as little need not exist."
 )
 
 
@@ -73,7 +73,7 @@ def plan_resilient(
     lower = cases.lower_bound(found)
     budget = math.inf if scenario.budget_usd_per_hour is None else scenario.budget_usd_per_hour
     chosen = None
-    if lower <= budget * BUDGET_SLACK:
+    if math.isfinite(lower) and lower <= budget * BUDGET_SLACK:
         chosen = cheapest_survivor(cases, found)
         _require(chosen, model, options, budget)
     main = _scored(cases, found, chosen, lower)
@@ -137,6 +137,9 @@ def _starts(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
             first, engines=tuple(n + cases.tolerance.spares if n else 0 for n in first.engines)
         )
         yield union([spared, *apart])
+    if cases.paid:
+        yield union(cases.paid)
+        yield union([*reversed(usual), *cases.paid])
     yield from cases.aligned(found)
     yield from cases.spread()
 

@@ -127,8 +127,10 @@ class Cases:
         self.started = time.monotonic()
         self.left = outage_model(model, tolerance.limits)
         self.survival = Survival(model, self.left, tolerance.spares, tolerance.outages)
-        self._searches = 1 + bool(tolerance.spares) + len(tolerance.outages)
+        self._searches = 1 + bool(tolerance.spares) + 2 * len(tolerance.outages)
         self._done = 0
+        self.paid: list[Candidate] = []
+        """Parts that each loss pays for in the cheapest fleets at shared prices."""
 
     @property
     def deadline(self) -> float:
@@ -149,7 +151,7 @@ class Cases:
             if math.isinf(found[-1].lower_usd_per_hour):
                 break
             if usual is not None and self.survival.rerouted(usual, outage) is not None:
-                self._done += 1
+                self._done += 1  # its time goes to the next search
                 result = replace(found[0].result, candidate=None, usd_per_hour=math.inf)
                 found.append(Case(outage.label, outage, result))
             else:
@@ -167,15 +169,32 @@ class Cases:
         Notes
         -----
         A fleet that survives holds a fleet for each case, so it costs no less than the dearest.
-        Where any of m sites may be lost, the fleets left by each loss hold every engine m - 1
-        times and every line at most so often, so it costs no less than their sum over m - 1.
+        It costs no less either than those fleets together at prices that are shared out among
+        the cases: for each part the shares add up to its price, so none is counted twice.
         """
         bound = max(case.lower_usd_per_hour for case in found)
-        sites = [c for c in found if c.outage is not None and c.outage.kind == "site"]
-        if self.tolerance.every_site and len(sites) > 1:
-            together = sum(case.lower_usd_per_hour for case in sites) / (len(sites) - 1)
-            bound = max(bound, together)
+        if len(self.tolerance.outages) > 1 and math.isfinite(bound):
+            bound = max(bound, self._together())
         return bound
+
+    def _together(self) -> float:
+        """Sum over losses of the least cost without each, at its shares of the prices."""
+        from pdd_plan.studies.planning import search_plan
+
+        self._tell("bounding the cost of all losses together")
+        total = 0.0
+        for trial, outage in zip(
+            shared_prices(self.left.problem, self.tolerance.outages),
+            self.tolerance.outages,
+            strict=True,
+        ):
+            model, scope = with_counts(self.left, trial), self._scope_without(outage)
+            result = search_plan(trial, self._next_options(), model, scope)
+            total += result.certificate.lower_bound_usd_per_hour
+            if result.candidate is not None:
+                self.survival.suggest(outage, result.candidate)
+                self.paid.append(_paid_part(trial, result.candidate))
+        return total
 
     def _next_options(self) -> PlanOptions:
         """Options of the next search; what earlier ones left of their time is added."""
@@ -294,3 +313,80 @@ def _together(problem: Problem, fleets: list[Candidate]) -> Iterator[Candidate]:
     )
     for more in (0, 1, 2, 4):
         yield replace(whole, engines=tuple(n + more if n else 0 for n in engines))
+
+
+def shared_prices(problem: Problem, outages: tuple[Outage, ...]) -> list[Problem]:
+    """The problem once for each loss, with every price shared out among those that need the part.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the whole prices.
+    outages : tuple of Outage
+        Sites and lines, one of which at a time may be lost.
+
+    Returns
+    -------
+    list of Problem
+        A pool of engines is paid for where it can be reached and another site of its role cannot;
+        a line where it is left and another is not; what no loss displaces is paid for by all of
+        them alike. For every part the shares add up to its price.
+    """
+    ends = [_reached(problem, outage) for outage in outages]
+    every = _reached(problem, None)
+    pools = [("line", lane.label) for lane in problem.lanes]
+    parts = [(pool.role, pool.site) for pool in problem.pools]
+    out = []
+    for here in ends:
+        priced = [_share(part, here, ends, every) for part in parts]
+        lines = [_share(part, here, ends, every) for part in pools]
+        out.append(
+            replace(
+                problem,
+                pools=tuple(
+                    replace(pool, usd_per_engine_hour=pool.usd_per_engine_hour * share)
+                    for pool, share in zip(problem.pools, priced, strict=True)
+                ),
+                lanes=tuple(
+                    replace(lane, usd_per_hour=lane.usd_per_hour * share)
+                    for lane, share in zip(problem.lanes, lines, strict=True)
+                ),
+            )
+        )
+    return out
+
+
+Ends = frozenset[tuple[str, str]]
+"""Roles with sites, and lines, that requests can reach."""
+
+
+def _paid_part(problem: Problem, fleet: Candidate) -> Candidate:
+    """What of a fleet has a price; the rest is paid for by other losses."""
+    engines = tuple(
+        count if pool.usd_per_engine_hour > 0.0 else 0
+        for count, pool in zip(fleet.engines, problem.pools, strict=True)
+    )
+    levels = tuple(
+        level if level >= 0 and lane.usd_per_hour[level] > 0.0 else -1
+        for level, lane in zip(fleet.levels, problem.lanes, strict=True)
+    )
+    return replace(fleet, engines=engines, levels=levels)
+
+
+def _reached(problem: Problem, outage: Outage | None) -> Ends:
+    """Sites by role, and lines, that some lane leads over once something is lost."""
+    reached: set[tuple[str, str]] = set()
+    for index in Scope().lanes_of(problem):
+        lane = problem.lanes[index]
+        if outage is None or not outage.takes_lane(lane):
+            ends = (("prefill", lane.source), ("relay", lane.source), ("decode", lane.target))
+            reached |= {*ends, ("line", lane.label)}
+    return frozenset(reached)
+
+
+def _share(part: tuple[str, str], here: Ends, ends: list[Ends], every: Ends) -> float:
+    """Share of the price of a part that one loss pays."""
+    like = {other for other in every if other[0] == part[0]}
+    payers = [reached for reached in ends if part in reached and not like <= reached]
+    payers = payers or ends
+    return sum(one is here for one in payers) / len(payers)

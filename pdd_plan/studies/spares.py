@@ -68,7 +68,7 @@ def plan_spares(model: PathModel, spares: int, options: SearchOptions) -> Search
 
 
 def with_counts(model: PathModel, problem: Problem) -> PathModel:
-    """The rule of a problem that differs in numbers of engines, stock and power only.
+    """The rule of a problem that differs in numbers of engines, stock, power and prices only.
 
     What engines and lanes can do is the same, so that all tables are shared.
     """

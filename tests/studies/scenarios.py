@@ -163,3 +163,23 @@ def twin_cities(**changes: Any) -> dict[str, Any]:
         "engines": [{"chip": "h100", "chips": 1}, {"chip": "h20", "chips": 1}],
         **changes,
     }
+
+
+def hub_and_spokes(**changes: Any) -> dict[str, Any]:
+    """Data of a small scenario with one site that prefills and relays, and two that decode."""
+    data = twin_cities(**changes)
+    h20 = {"h20": {"available": 16, "price": "1 USD/h"}}
+    line = {key: value for key, value in data["links"][0].items() if key not in ("from", "to")}
+    line["price"] = "900 USD/Gbps/month"
+    line["bandwidth"] = {"min": "2 Gbps", "max": "40 Gbps", "step": "2 Gbps"}
+    data["name"] = "hub-and-spokes"
+    data["sites"] = {
+        "hub": {
+            "roles": ["prefill", "relay"],
+            "chips": {"h100": {"available": 16, "price": "3 USD/h"}},
+        },
+        "east": {"roles": ["decode"], "chips": h20},
+        "west": {"roles": ["decode"], "chips": h20},
+    }
+    data["links"] = [{"from": "hub", "to": site, **line} for site in ("east", "west")]
+    return data

@@ -15,8 +15,9 @@ from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.optimizer.search import SearchOptions
 from pdd_plan.studies.planning import PlanOptions
 from pdd_plan.studies.resilience import cheapest_survivor
-from pdd_plan.studies.resilience_cases import Cases, Tolerance
+from pdd_plan.studies.resilience_cases import Cases, Tolerance, shared_prices
 from pdd_plan.studies.spares import plan_spares
+from pdd_plan.studies.survivors import Cheaper
 from tests.problems import ProblemOptions, random_problem
 
 TIME = PlanOptions(time_limit_s=60.0)
@@ -111,28 +112,95 @@ def found_and_bound(problem: Problem, tolerance: Tolerance) -> tuple[float, floa
     return chosen.usd_per_hour(problem), lower
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_spare_engines_cost_what_enumeration_says(seed):
-    problem = small_problem(seed, chips=2 if seed % 2 else 1, max_engines=3 if seed % 2 else 5)
-    tolerance = Tolerance(problem.limits, spares=1)
-    best = Enumeration(problem, tolerance).best()
+def losses(kind: str, *names: str) -> tuple[Outage, ...]:
+    return tuple(Outage(kind, name) for name in names)  # type: ignore[arg-type]
+
+
+SEEDS = [pytest.param(n, marks=[pytest.mark.long] if n > 2 else []) for n in range(12)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("chips", [1, 2])
+def test_spare_engines_cost_what_enumeration_says(seed, chips):
+    problem = small_problem(seed, chips=chips, max_engines=5 if chips == 1 else 3)
+    best = Enumeration(problem, Tolerance(problem.limits, spares=1)).best()
     found = plan_spares(PathModel(problem), 1, SearchOptions(time_limit_s=60.0))
     assert found.usd_per_hour == pytest.approx(best)
     assert found.certificate.lower_bound_usd_per_hour == pytest.approx(best)
+    assert found.status == ("optimal" if best < float("inf") else "infeasible")
 
 
-TWO_DECODE = {"decode_sites": 2, "max_engines": 3}
-TWO_BY_TWO = {"prefill_sites": 2, "decode_sites": 2, "max_engines": 2, "relay": False}
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("lost", ["site", "line"])
-def test_the_fleet_that_survives_a_decode_site_or_line_is_the_cheapest_there_is(seed, lost):
-    problem = small_problem(seed, **TWO_DECODE)
-    names = ["decode-0", "decode-1"] if lost == "site" else [x.label for x in problem.lanes]
-    outages = tuple(Outage(lost, name) for name in names)  # type: ignore[arg-type]
-    tolerance = Tolerance(problem.limits, 0, outages)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["site", "line"])
+def test_a_fleet_that_survives_a_decode_site_or_line_is_the_cheapest_there_is(seed, kind):
+    problem = small_problem(seed, decode_sites=2, max_engines=3)
+    names = ["decode-0", "decode-1"] if kind == "site" else [x.label for x in problem.lanes]
+    tolerance = Tolerance(problem.limits, 0, losses(kind, *names))
     best = Enumeration(problem, tolerance).best()
     cost, lower = found_and_bound(problem, tolerance)
     assert lower <= best * (1 + 1e-9)
     assert cost == pytest.approx(best)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
+def test_spares_and_looser_limits_together_with_sites(seed):
+    problem = small_problem(seed, decode_sites=2, max_engines=3)
+    looser = tuple(replace(limit, limit_s=2.0 * limit.limit_s) for limit in problem.limits)
+    tolerance = Tolerance(looser, 1, losses("site", "decode-0", "decode-1"))
+    best = Enumeration(problem, tolerance).best()
+    cost, lower = found_and_bound(problem, tolerance)
+    assert lower <= best * (1 + 1e-9)
+    assert cost == pytest.approx(best)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
+def test_any_of_two_prefill_and_two_decode_sites(seed):
+    """Here the search may end beside the optimum, but its bound tells by how much at most."""
+    problem = small_problem(seed, prefill_sites=2, decode_sites=2, max_engines=2)
+    problem = replace(problem, pools=tuple(p for p in problem.pools if p.role != "relay"))
+    sites = ("prefill-0", "prefill-1", "decode-0", "decode-1")
+    tolerance = Tolerance(problem.limits, 0, losses("site", *sites))
+    best = Enumeration(problem, tolerance).best()
+    cost, lower = found_and_bound(problem, tolerance)
+    assert lower <= best * (1 + 1e-9)
+    assert best * (1 - 1e-9) <= cost <= 1.01 * best
+
+
+def test_shares_of_prices_add_up():
+    problem = small_problem(1, prefill_sites=2, decode_sites=3)
+    outages = losses("site", "prefill-0", "decode-1", "decode-2") + losses(
+        "line", "prefill-1-decode-0"
+    )
+    parts = shared_prices(problem, outages)
+    for index, pool in enumerate(problem.pools):
+        shares = [part.pools[index].usd_per_engine_hour for part in parts]
+        assert sum(shares) == pytest.approx(pool.usd_per_engine_hour)
+        assert min(shares) >= 0.0
+    for index, lane in enumerate(problem.lanes):
+        together = sum(part.lanes[index].usd_per_hour for part in parts)
+        assert together == pytest.approx(lane.usd_per_hour)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_out_would_be_missed(seed):
+    """Every engine and size of a line less fails at what the removal says it fails at."""
+    problem = small_problem(seed, decode_sites=2, max_engines=3)
+    tolerance = Tolerance(problem.limits, 0, losses("site", "decode-0", "decode-1"))
+    cases = Cases(PathModel(problem), tolerance, TIME)
+    chosen = cheapest_survivor(cases, cases.solve())
+    assert chosen is not None
+    for removal in Cheaper(cases.survival, float("inf")).removals(chosen):
+        assert removal.fails
+        assert removal.saved_usd_per_hour > 0.0
+
+
+def test_a_loss_that_nothing_survives_is_proven():
+    problem = small_problem(0, decode_sites=2, max_engines=3)
+    cases = Cases(
+        PathModel(problem), Tolerance(problem.limits, 0, losses("site", "prefill-0")), TIME
+    )
+    found = cases.solve()
+    assert cases.lower_bound(found) == float("inf")
+    assert found[-1].label == "site:prefill-0"
