@@ -179,7 +179,7 @@ def test_interrupt_stops_all_runs_soon(jobs):
     options = replace(SHORT, replications=8, jobs=jobs)
     with pytest.raises(KeyboardInterrupt):
         simulate(problem, candidate, options, progress=interrupt)
-    assert len(calls) < 40  # of 160
+    assert len(calls) < 80  # of 160: the runs under way may end, the others never start
 
 
 def test_routes_take_the_shares_of_the_candidate():
