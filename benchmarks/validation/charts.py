@@ -149,7 +149,15 @@ def error_histograms(
                 )
         for value in (-0.1, 0.0, 0.1):
             parts.append(line(x.at(value), bottom, x.at(value), bottom + 4))
-            parts.append(text(x.at(value), bottom + 18, f"{value:+.0%}", "middle", 'class="dim"'))
+            parts.append(
+                text(
+                    x.at(value),
+                    bottom + 18,
+                    f"{value:+.0%}" if value else "0",
+                    "middle",
+                    'class="dim"',
+                )
+            )
         parts.append(line(x.start, bottom, x.end, bottom))
         parts.append(text((x.start + x.end) / 2, top - 10, name, "middle"))
     note = "relative error of the prediction (green: accepted beyond the interval)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,10 +12,12 @@ from pathlib import Path
 import numpy as np
 
 import pdd_plan.simulation
+from benchmarks.validation import cases
 from benchmarks.validation.cases import Case
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.simulation import SimulationOptions, SimulationResult, simulate
 from pdd_plan.simulation.measures import Estimate
+from tests import problems
 
 TOLERANCES = {"TTFT P50": 0.08, "TTFT P90": 0.05, "TTFT P99": 0.10, "TPOT": 0.02}
 """Relative errors that are accepted, beyond the simulation's own confidence interval."""
@@ -139,8 +140,8 @@ def _kept(
     jobs: int,
 ) -> dict[str, list[float]]:
     """Simulation of a case, from the folder if it was run there before with the same code."""
-    parts = (case.problem, case.candidate, options, dict(loads), _code())
-    path = folder / f"{case.name}-{_digest(pickle.dumps(parts))}.json"
+    parts = (case.requests, vars(options), sorted(loads.items()), _code())
+    path = folder / f"{case.name}-{_digest(repr(parts))}.json"
     if path.is_file():
         kept: dict[str, list[float]] = json.loads(path.read_text(encoding="utf-8"))
         return kept
@@ -165,9 +166,10 @@ def _figures(result: SimulationResult) -> dict[str, list[float]]:
 
 @cache
 def _code() -> str:
-    """Digest of the source text of the simulation."""
+    """Digest of the source text of the simulation and of what draws the fleets."""
     home = Path(str(pdd_plan.simulation.__file__)).parent
-    return _digest(b"".join(path.read_bytes() for path in sorted(home.glob("*.py"))))
+    drawing = [Path(str(module.__file__)) for module in (cases, problems)]
+    return _digest(b"".join(path.read_bytes() for path in [*sorted(home.glob("*.py")), *drawing]))
 
 
 def _digest(data: bytes | str) -> str:

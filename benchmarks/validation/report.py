@@ -1,19 +1,33 @@
-"""The validation report as a whole: which parts it has, and how it begins and ends."""
+"""The validation report as a whole: which parts it has, and how it begins and ends.
+
+Every part that was made is kept beside the simulations, so a run of one part renews that part and
+leaves the others in the report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.validation.agreement import grid_section, random_section
-from benchmarks.validation.document import Section
+from benchmarks.validation.document import Section, table
+from benchmarks.validation.published import published_section
+from benchmarks.validation.replay import replay_section
+from benchmarks.validation.silicon import silicon_section
+from tests.conftest import shared_data
 
 Report = Callable[[str], None]
+
+PARTS = ("random", "grid", "replay", "published", "silicon")
+"""Names of the parts, in the order of the report."""
 
 INTRODUCTION = """# Validation
 
 What `pdd-plan` predicts, beside what a simulation that shares none of its queueing formulas
-shows, beside real traces replayed, and beside published results. Written by
+shows, beside real traces replayed, beside published results and beside measured runs. Written by
 
     python -m benchmarks.validation
 
@@ -25,7 +39,7 @@ leaves an input open, the table says what was fitted."""
 def write_report(
     *, plans: int, jobs: int, out: Path, kept: Path, only: Sequence[str] | None, report: Report
 ) -> None:
-    """Run all comparisons and write the report with its charts.
+    """Run comparisons and write the report with its charts.
 
     Parameters
     ----------
@@ -36,38 +50,74 @@ def write_report(
     out : Path
         Folder of the report; charts go to its folder ``images``.
     kept : Path
-        Where simulations are kept.
+        Where simulations and parts are kept.
     only : sequence of str, optional
-        Names of the parts to write.
+        Parts to make anew; all by default. Other parts are taken as kept.
     report : callable
         Told what is done.
     """
-    parts: dict[str, Callable[[], Section | None]] = {
+    data = shared_data()
+    makers: dict[str, Callable[[], Section | None]] = {
         "random": lambda: random_section(plans, kept, jobs, report),
         "grid": lambda: grid_section(kept, jobs, report),
+        "replay": lambda: replay_section(data, report),
+        "published": lambda: published_section(data),
+        "silicon": lambda: silicon_section(data),
     }
-    sections = []
-    for name, make in parts.items():
-        if only and name not in only:
-            continue
+    for name in only or PARTS:
         report(f"--- {name}")
-        section = make()
-        if section is not None:
-            sections.append(section)
+        start = time.monotonic()
+        section = makers[name]()
+        if section is None:
+            report(f"{name}: left out, no public data (set PDD_PLAN_SHARED_DATA)")
+            continue
+        _keep(kept, name, section, time.monotonic() - start)
     images = out / "images"
     images.mkdir(parents=True, exist_ok=True)
-    for section in sections:
+    parts = _parts(kept)
+    for section, _ in parts.values():
         for file, drawn in section.charts.items():
             (images / file).write_text(drawn, encoding="utf-8")
-    (out / "validation.md").write_text(_text(sections), encoding="utf-8")
+    (out / "validation.md").write_text(_text(parts), encoding="utf-8")
 
 
-def _text(sections: Sequence[Section]) -> str:
+def _keep(kept: Path, name: str, section: Section, seconds: float) -> None:
+    folder = kept / "parts"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"seconds": seconds, **asdict(section)})
+    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def _parts(kept: Path) -> dict[str, tuple[Section, float]]:
+    """Return every part that is kept, in order, and how long it took [s]."""
+    found = {}
+    for name in PARTS:
+        path = kept / "parts" / f"{name}.json"
+        if path.is_file():
+            values = json.loads(path.read_text(encoding="utf-8"))
+            seconds = values.pop("seconds")
+            values["summary"], values["limits"] = tuple(values["summary"]), tuple(values["limits"])
+            found[name] = (Section(**values), float(seconds))
+    return found
+
+
+def _text(parts: Mapping[str, tuple[Section, float]]) -> str:
+    sections = [section for section, _ in parts.values()]
     overview = [f"- {line}." for section in sections for line in section.summary]
     limits = [f"- {line}" for section in sections for line in section.limits]
-    parts = [INTRODUCTION, "## In short", "\n".join(overview)]
+    pieces = [INTRODUCTION, "## In short", "\n".join(overview)]
     for section in sections:
-        parts += [f"## {section.title}", section.body]
+        pieces += [f"## {section.title}", section.body]
     if limits:
-        parts += ["## Where the model is off, and why", "\n".join(limits)]
-    return "\n\n".join(parts) + "\n"
+        pieces += ["## Where the model is off, and why", "\n".join(limits)]
+    rows = [
+        (f"`--only {name}`", section.title, f"{max(seconds / 60.0, 0.1):.1f} min")
+        for name, (section, seconds) in parts.items()
+    ]
+    pieces += [
+        "## How long it takes",
+        "On two cores. Simulations that were run before with the same fleets and the same code "
+        "are reused, so random fleets and the grid take that long only the first time.",
+        table(("part", "", "took"), rows, "llr"),
+    ]
+    return "\n\n".join(pieces) + "\n"

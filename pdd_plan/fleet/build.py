@@ -90,7 +90,17 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         atoms, scenario.routing.by, kv_bytes_per_token=per_token, kv_bytes_fixed=fixed
     )
     first = relay_from(values, scenario.routing.by, thresholds)
-    engines = EngineCatalog(scenario, model, chips, atoms, per_token, fixed, first, thresholds.size)
+    engines = EngineCatalog(
+        scenario,
+        model,
+        chips,
+        atoms,
+        per_token,
+        fixed,
+        first,
+        thresholds.size,
+        workload.raw if workload.order_matters else None,
+    )
     pools = engines.pool_options()
     require_options(scenario, pools, engines.rejected)
     multipliers, weights = _periods(scenario)

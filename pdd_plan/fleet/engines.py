@@ -13,6 +13,7 @@ from pdd_plan.catalog import ChipProfile, ModelProfile
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.kv_cache import caches_in_memory
 from pdd_plan.fleet.problem import FloatArray, PoolOption, Role
+from pdd_plan.queueing import RecordedWork
 from pdd_plan.roofline import (
     DecodeTable,
     Efficiencies,
@@ -27,6 +28,7 @@ from pdd_plan.roofline.efficiencies import replace_from_mapping
 from pdd_plan.scenario.machines import EngineSpec
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.workload import Atoms
+from pdd_plan.workload.requests import RawTrace
 
 MAX_SLOTS = 4096
 """Most requests that one engine is considered to decode at once."""
@@ -50,6 +52,8 @@ class EngineCatalog:
 
     Attributes
     ----------
+    recorded : RawTrace or None
+        Trace whose order and times prefill follows.
     rejected : list of RejectedOption
         Shapes that cannot run the model, each with its reason.
     """
@@ -62,6 +66,7 @@ class EngineCatalog:
     kv_bytes_fixed: float
     relay_from: np.ndarray
     thresholds: int
+    recorded: RawTrace | None = None
     rejected: list[RejectedOption] = field(default_factory=list)
 
     def pool_options(self) -> tuple[PoolOption, ...]:
@@ -206,9 +211,18 @@ class EngineCatalog:
             **common,  # type: ignore[arg-type]
             servers_per_engine=times.prefill_servers,
             service_s=times.prefill_s(uncached, self.atoms.input_tokens),
+            recorded=self._recorded(times),
             host_s=times.host_s,
             bound_by=times.prefill_bound_by(mean_uncached, mean_input),
         )
+
+    def _recorded(self, times: EngineTimes) -> RecordedWork | None:
+        """Return the requests of the trace with their times on an engine, in their order."""
+        trace = self.recorded
+        if trace is None or trace.cached_tokens is None:
+            return None
+        uncached = np.maximum(trace.input_tokens - trace.cached_tokens, 1.0)
+        return RecordedWork(trace.arrival_s, times.prefill_s(uncached, trace.input_tokens))
 
     def _batching(
         self, common: dict[str, object], role: Role, spec: EngineSpec | None, times: EngineTimes

@@ -303,6 +303,8 @@ class PathLaws:
             load_per_s if shared else load_per_s / engines,
             grid,
             arrival_scv=problem.arrival_scv,
+            split=1 if shared else engines,
+            recorded=pool.wait_shift,
         )
 
     def _gap(self, flow: LaneFlow, relay: RelaySite) -> tuple[float, Law] | None:

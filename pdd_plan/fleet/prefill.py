@@ -56,7 +56,9 @@ class PrefillPath:
     pool: PoolOption
     grid: TimeGrid
     most_tables: int = 64
-    _tables: OrderedDict[int, FloatArray] = field(default_factory=OrderedDict, repr=False)
+    _tables: OrderedDict[tuple[int, int], FloatArray] = field(
+        default_factory=OrderedDict, repr=False
+    )
 
     @cached_property
     def mean_service_s(self) -> float:
@@ -75,19 +77,28 @@ class PrefillPath:
 
     def wait_table(self, engines: int) -> FloatArray:
         """P(wait <= t), shape (utilizations, grid.size)."""
-        servers = self.servers(engines)
-        if servers not in self._tables:
+        servers, split = self.servers(engines), self._split(engines)
+        if (servers, split) not in self._tables:
             if len(self._tables) >= self.most_tables:
                 self._tables.popitem(last=False)
-            self._tables[servers] = waiting_time_cdf_table(
+            self._tables[servers, split] = waiting_time_cdf_table(
                 self.pool.service_s,
                 self.problem.atoms.weight,
                 servers,
                 UTILIZATIONS,
                 self.grid,
                 arrival_scv=self.problem.arrival_scv,
+                split=split,
+                recorded=self.pool.wait_shift,
             )
-        return self._tables[servers]
+        return self._tables[servers, split]
+
+    def _split(self, engines: int) -> int:
+        """Queues that bursts are spread over; 1 where there are none."""
+        if self.problem.serving.dispatch == "shared":
+            return 1
+        bursty = self.problem.arrival_scv != 1.0 or self.pool.recorded is not None
+        return engines if bursty else 1
 
     def has_table(self, engines: int) -> bool:
         """Whether the waiting times of a count are at hand."""

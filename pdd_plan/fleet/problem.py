@@ -9,13 +9,14 @@ site to a decode site, an *atom* a weighted request type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdd_plan.queueing import RecordedWork, WaitShift
 from pdd_plan.scenario.policy import Metric, SloLimit
 from pdd_plan.workload import Atoms
 
@@ -48,6 +49,8 @@ class PoolOption:
         Relay and decode: seconds of one step with 1..slots requests on the engine.
     extend_fixed_s, extend_per_token_s : float
         Decode: seconds to recompute the KV cache of k tokens, ``fixed + per_token * k``.
+    recorded : RecordedWork or None
+        Prefill: the requests of a trace in their order, where burstiness is taken from it.
     host_s : float
         Prefill: time of a request outside the chips [s]; part of TTFT, occupies nothing.
     first_token_steps : float
@@ -67,6 +70,7 @@ class PoolOption:
     watts_per_engine: float = 0.0
     servers_per_engine: int = 1
     service_s: FloatArray = field(default_factory=lambda: np.empty(0))
+    recorded: RecordedWork | None = None
     kv_capacity_bytes: float = float("inf")
     step_s: FloatArray = field(default_factory=lambda: np.empty(0))
     extend_fixed_s: float = 0.0
@@ -74,6 +78,11 @@ class PoolOption:
     host_s: float = 0.0
     first_token_steps: float = 1.0
     bound_by: str = "compute"
+
+    @property
+    def wait_shift(self) -> WaitShift | None:
+        """Prefill: what the recorded requests do to waits; None without them."""
+        return None if self.recorded is None else self.recorded.shift
 
     @property
     def slots(self) -> int:
@@ -183,6 +192,9 @@ class Problem:
         Mean load over the hours of the day as a multiple of the rate.
     load_steps : int
         Flows of lanes are multiples of ``arrival_rate_per_s / load_steps``.
+    arrival_scv : float
+        Squared coefficient of variation of the arrivals; prefill pools with `recorded` requests
+        follow those instead.
     allowed_thresholds : tuple of int or None
         Indices of thresholds that a plan may use; None for all. Baselines may use the first one,
         "never relay", in any case.
@@ -237,6 +249,10 @@ class Problem:
     def peak_multiplier(self) -> float:
         """Largest load multiplier of the day."""
         return float(self.period_multipliers.max())
+
+    def without_record(self) -> Problem:
+        """The same with arrivals known by their rate and burstiness alone, not by a trace."""
+        return replace(self, pools=tuple(replace(pool, recorded=None) for pool in self.pools))
 
     def limits_of(self, metric: Metric) -> tuple[Limit, ...]:
         """The limits on one metric."""

@@ -146,7 +146,7 @@ class SizeFleet:
             kv_bytes=self.problem.kv_bytes[mask],
             transfer_bytes=self.problem.transfer_bytes[mask],
             pools=(
-                replace(prefill, service_s=prefill.service_s[mask]),
+                replace(prefill, service_s=prefill.service_s[mask], recorded=None),
                 self.problem.pools[choice.decode],
             ),
             lanes=(lane,),

@@ -26,15 +26,18 @@ from pdd_plan.queueing.multi_server import (
     waiting_time_pmf,
 )
 from pdd_plan.queueing.processor_sharing import transfer_time_points, transfer_time_table
+from pdd_plan.queueing.recorded import RecordedWork, WaitShift, wait_shift
 from pdd_plan.queueing.sharing_states import SharingStates, sharing_states
 from pdd_plan.queueing.slots import SlotPoolResult, largest_slot_load, slot_pool
 
 __all__ = [
     "BatchingResult",
     "ConnectionPool",
+    "RecordedWork",
     "SharingStates",
     "SlotPoolResult",
     "TimeGrid",
+    "WaitShift",
     "batching_capacity",
     "cdf_of",
     "connection_pool",
@@ -59,6 +62,7 @@ __all__ = [
     "transfer_time_points",
     "transfer_time_table",
     "wait_probability",
+    "wait_shift",
     "waiting_time_cdf_table",
     "waiting_time_pmf",
 ]

@@ -6,7 +6,8 @@ and M/M/c; `pool_wait` and `wait_correction` have the model and its sources.
 Bursty arrivals (`arrival_scv` above 1, at the time scale of the queue) raise P(W > 0) as in
 Hayward's approximation [1]_ [2]_ and stretch the wait of those who wait by
 1 + rho (c_a² - 1)/(1 + c_s²), which is the diffusion limit (c_a² + c_s²)/(1 + c_s²) of [3]_ in
-heavy traffic; the factor rho was checked for renewal arrivals with c_a² of 0.5, 2 and 4.
+heavy traffic; the factor rho was checked for renewal arrivals with c_a² of 0.5, 2 and 4. Where
+the requests of a trace are at hand, `recorded` takes the place of this number.
 
 References
 ----------
@@ -19,6 +20,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -28,6 +30,7 @@ from pdd_plan.errors import UnstableQueueError
 from pdd_plan.queueing.erlang import erlang_c
 from pdd_plan.queueing.grid import TimeGrid, masses_of_survival
 from pdd_plan.queueing.pool_wait import PoolWait, stretched
+from pdd_plan.queueing.recorded import WaitShift, shifted
 
 Array = NDArray[np.float64]
 Dispatch = Literal["shared", "random", "prefix_affinity"]
@@ -41,6 +44,8 @@ def waiting_time_pmf(
     grid: TimeGrid,
     arrival_scv: float = 1.0,
     dispatch: Dispatch = "shared",
+    split: int = 1,
+    recorded: WaitShift | None = None,
 ) -> Array:
     """Law of the waiting time on a grid, the mass P(W = 0) included in the first entry.
 
@@ -60,6 +65,11 @@ def waiting_time_pmf(
         Squared coefficient of variation of the arrivals at the time scale of the queue [1].
     dispatch : {"shared", "random", "prefix_affinity"}
         One shared queue, or a split at random (or by prefix) to c queues of their own.
+    split : int
+        Pools like this one that the stream is split to at random, each with its own queue; the
+        rate is that of one of them, the burstiness that of the whole stream.
+    recorded : WaitShift, optional
+        What the order and the times of a trace do to the wait, in the place of `arrival_scv`.
 
     Returns
     -------
@@ -78,7 +88,8 @@ def waiting_time_pmf(
         raise ValueError("the arrival rate must be finite and 0 or more requests/s")
     _check_servers(servers)
     utilization = np.array([arrival_rate_per_s * float(share @ service) / servers])
-    wait, conditional = _waits(service, share, servers, utilization, grid, arrival_scv, dispatch)
+    arrivals = _Arrivals(arrival_scv, dispatch, split, recorded)
+    wait, conditional = _waits(service, share, servers, utilization, grid, arrivals)
     return masses_of_survival(wait[0] * conditional[0])
 
 
@@ -90,12 +101,14 @@ def waiting_time_cdf_table(
     grid: TimeGrid,
     arrival_scv: float = 1.0,
     dispatch: Dispatch = "shared",
+    split: int = 1,
+    recorded: WaitShift | None = None,
 ) -> Array:
     """Distribution function of the waiting time for many utilizations at once.
 
     Parameters
     ----------
-    service_s, weights, servers, grid, arrival_scv, dispatch
+    service_s, weights, servers, grid, arrival_scv, dispatch, split, recorded
         As for `waiting_time_pmf`.
     utilizations : array_like, shape (m,)
         Offered work over capacity, λ E[S] / c [1], each in [0, 1).
@@ -114,7 +127,8 @@ def waiting_time_cdf_table(
     """
     service, share = _checked_service(service_s, weights)
     loads = np.atleast_1d(np.asarray(utilizations, dtype=np.float64))
-    wait, conditional = _waits(service, share, servers, loads, grid, arrival_scv, dispatch)
+    arrivals = _Arrivals(arrival_scv, dispatch, split, recorded)
+    wait, conditional = _waits(service, share, servers, loads, grid, arrivals)
     survival = np.empty_like(conditional)
     survival[:, 0] = 1.0
     survival[:, 1:] = 0.5 * (conditional[:, :-1] + conditional[:, 1:])
@@ -164,31 +178,46 @@ def _check_load(servers: int, utilization: Array) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Arrivals:
+    """How requests arrive at a pool."""
+
+    scv: float
+    dispatch: Dispatch
+    split: int
+    recorded: WaitShift | None
+
+
 def _waits(
     service: Array,
     share: Array,
     servers: int,
     utilization: Array,
     grid: TimeGrid,
-    arrival_scv: float,
-    dispatch: Dispatch,
+    arrivals: _Arrivals,
 ) -> tuple[Array, Array]:
     """Return P(W > 0), shape (m,), and P(W > (k + 1/2) h | W > 0), shape (m, size)."""
     _check_load(servers, utilization)
-    if not arrival_scv >= 0.0:
-        raise ValueError(f"arrival_scv must be 0 or more, not {arrival_scv}")
-    if dispatch not in ("shared", "random", "prefix_affinity"):
-        raise ValueError(f"dispatch must be shared, random or prefix_affinity, not {dispatch!r}")
-    if dispatch != "shared":  # a random split of a renewal stream, W. Whitt, QNA, 1983, section 4
-        arrival_scv = 1.0 + (arrival_scv - 1.0) / servers
-        servers = 1
+    if not arrivals.scv >= 0.0:
+        raise ValueError(f"arrival_scv must be 0 or more, not {arrivals.scv}")
+    if arrivals.dispatch not in ("shared", "random", "prefix_affinity"):
+        raise ValueError(
+            f"dispatch must be shared, random or prefix_affinity, not {arrivals.dispatch!r}"
+        )
+    split = arrivals.split
+    if arrivals.dispatch != "shared":
+        split, servers = split * servers, 1
     mean = float(share @ service)
     pool = PoolWait(service / mean, share, servers)
     probability = pool.probability(utilization)
+    unit = TimeGrid(grid.step_s / mean, grid.size)
+    if arrivals.recorded is not None:
+        return _recorded(pool, probability, utilization, unit, arrivals.recorded, split)
+    # a random split of a renewal stream, W. Whitt, QNA, 1983, section 4
+    arrival_scv = 1.0 + (arrivals.scv - 1.0) / split
     if arrival_scv == 1.0:
-        return probability, pool.survival(utilization, TimeGrid(grid.step_s / mean, grid.size))
-    wide = TimeGrid(grid.step_s / mean, 2 * grid.size)
-    survival = pool.survival(utilization, wide)
+        return probability, pool.survival(utilization, unit)
+    survival = pool.survival(utilization, TimeGrid(unit.step_s, 2 * grid.size))
     service_scv = max(pool.second - 1.0, 0.0)
     diffusion = (arrival_scv - 1.0) / (1.0 + service_scv)
     rows = [
@@ -196,6 +225,29 @@ def _waits(
         for row, rho in zip(survival, utilization, strict=True)
     ]
     return probability * _burst_ratio(pool, utilization, arrival_scv), np.stack(rows)
+
+
+def _recorded(
+    pool: PoolWait,
+    probability: Array,
+    utilization: Array,
+    grid: TimeGrid,
+    shift: WaitShift,
+    split: int,
+) -> tuple[Array, Array]:
+    """Return P(W > 0), and P(W > (k + 1/2) h | W > 0), under a trace."""
+    survival = pool.survival(utilization, TimeGrid(grid.step_s, 2 * grid.size))
+    # thinning a stream weakens its excess of dispersion in proportion, as for `split` below
+    share = 1.0 / (split * pool.servers * grid.step_s)
+    rows = []
+    for row, wait, rho in zip(survival, probability, utilization, strict=True):
+        law = np.concatenate(([wait], wait * row))
+        rows.append(shifted(law, share * shift.at(float(rho)), grid.size))
+    changed = np.stack(rows)
+    order = np.argsort(utilization)  # differences are interpolated: keep the law rising in load
+    changed[order] = np.maximum.accumulate(changed[order], axis=0)
+    wait = changed[:, 0]
+    return wait, changed[:, 1:] / np.maximum(wait, 1e-300)[:, None]
 
 
 def _burst_ratio(pool: PoolWait, utilization: Array, arrival_scv: float) -> Array:

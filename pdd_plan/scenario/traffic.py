@@ -142,7 +142,7 @@ class Workload(Section):
     arrival_scv: Annotated[float, Quantity("factor", "1", ge=0, le=1e4)] | None = Field(
         default=None,
         description="Squared coefficient of variation of the arrivals at the time scale of the "
-        "queues; none: measured in a trace, 1 (Poisson) otherwise.",
+        "queues; none: the order and the times of a trace, 1 (Poisson) without one.",
     )
     decode_hit_fraction: Share = Field(
         default=1.0,

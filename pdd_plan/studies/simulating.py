@@ -108,6 +108,7 @@ def simulate_plan(
     """
     built = build_problem(scenario)
     problem, candidate = candidate_of_plan(scenario, built, plan)
+    problem = problem.without_record()  # predict what is simulated: arrivals drawn by two moments
     evaluation = evaluate(problem, candidate)
     try:
         result = simulate(problem, candidate, options, progress=progress)

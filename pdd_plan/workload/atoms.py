@@ -237,6 +237,8 @@ class Workload:
         One line that names the origin.
     raw : RawTrace or None
         The requests in their own order, for a replay; None for a mix without a trace.
+    order_matters : bool
+        Waits follow the order and the times of `raw` rather than `arrival_scv`.
     """
 
     atoms: Atoms
@@ -245,6 +247,7 @@ class Workload:
     summary: WorkloadSummary
     source: str
     raw: RawTrace | None = field(default=None, repr=False)
+    order_matters: bool = False
 
 
 def summarize(

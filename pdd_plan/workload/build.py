@@ -153,7 +153,8 @@ def _from_trace(scenario: Scenario) -> Workload:
     )
     source = f"{spec.format} trace {spec.path}"
     raw = trace if section.mean_hit_rate is None else None
-    return Workload(atoms, rate or 0.0, scv, summary, source, raw=raw)
+    order_matters = raw is not None and _order_matters(scenario, trace)
+    return Workload(atoms, rate or 0.0, scv, summary, source, raw, order_matters)
 
 
 def _from_table(scenario: Scenario) -> Workload:
@@ -228,6 +229,16 @@ def _at_mean(scenario: Scenario, atoms: Atoms) -> Atoms:
         ) from None
 
 
+def _order_matters(scenario: Scenario, trace: RawTrace) -> bool:
+    """Whether waits follow the trace: its times are recorded and no burstiness is given.
+
+    Where the starts of sessions are drawn, so is the order; and streams of many sessions that
+    start at random are nearly Poisson.
+    """
+    given = scenario.workload.arrival_scv is not None
+    return not given and trace.time_in_session_s is None
+
+
 def _burstiness(scenario: Scenario, trace: RawTrace) -> tuple[float, str]:
     """Return the burstiness of a trace at the time scale of its service levels."""
     given = scenario.workload.arrival_scv
@@ -244,7 +255,10 @@ def _burstiness(scenario: Scenario, trace: RawTrace) -> tuple[float, str]:
             1.0,
             f"Poisson arrivals assumed: the trace is shorter than two windows of {window:g} s",
         )
-    return value, f"dispersion of arrivals in windows of {window:g} s, the longest limit on TTFT"
+    said = f"dispersion of arrivals in windows of {window:g} s, the longest limit on TTFT"
+    if _order_matters(scenario, trace):
+        said += "; waits for prefill follow the order and the times of the trace"
+    return value, said
 
 
 def _resolve(scenario: Scenario, path: str) -> Path:

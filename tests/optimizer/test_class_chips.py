@@ -10,15 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from benchmarks.validation.mixed_chips import A10G, A100, RATES
 from pdd_plan.errors import InputError
 from pdd_plan.optimizer.class_chips import ChipKind, ClassAssignment, assign_classes
-
-# github.com/tyler-griggs/melange-release, melange/config/example.json at commit ebba701, and the
-# output that its README (commit d46ab43) shows: two input sizes by two output sizes.
-CLASSES = ("short, short", "short, long", "long, short", "long, long")
-A10G = ChipKind("A10G", 1.01, dict(zip(CLASSES, (2.0, 1.0, 5.0, 2.0), strict=True)))
-A100 = ChipKind("A100-80GB", 3.67, dict(zip(CLASSES, (20.0, 20.0, 40.0, 20.0), strict=True)))
-RATES = dict(zip(CLASSES, (30 * 0.2, 30 * 0.1, 30 * 0.5, 30 * 0.2), strict=True))
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])

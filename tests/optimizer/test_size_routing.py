@@ -9,13 +9,13 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.validation.remote_prefill import at_mean, idle_ttft
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Problem
 from pdd_plan.fleet.size_evaluation import evaluate_by_size
 from pdd_plan.fleet.size_routing import (
     SizeFleet,
     converging_rate_per_s,
-    service_at_mean_s,
     usable_bytes_per_s,
 )
 from pdd_plan.fleet.slots import SlotPool, token_demand
@@ -31,18 +31,6 @@ GOODPUT = SizeGoal("goodput")
 @pytest.fixture(scope="module")
 def published() -> SizeFleet:
     return published_fleet()
-
-
-def at_mean(fleet: SizeFleet, mask: np.ndarray, *, remote: bool) -> float:
-    """Prefill time of the mean prompt of some requests."""
-    role_site = fleet.line.source if remote else fleet.line.target
-    (pool,) = fleet.problem.pool_indices(role_site, "prefill")
-    atoms = fleet.problem.atoms
-    return service_at_mean_s(
-        atoms.uncached_tokens[mask],
-        atoms.weight[mask],
-        fleet.problem.pools[pool].service_s[mask],
-    )
 
 
 def test_published_homogeneous_throughput(published):
@@ -109,19 +97,12 @@ def test_the_plan_has_the_published_split(published):
 
 @pytest.mark.parametrize(
     ("threshold", "mean_s", "p90_s"),
-    [(0, 4.44, 9.73), (-1, 1.74, 3.51), (19_400, 2.22, 3.51)],
+    [(math.inf, 4.44, 9.73), (0.0, 1.74, 3.51), (19_400.0, 2.22, 3.51)],
     ids=["homogeneous", "naive", "by-size"],
 )
 def test_published_latencies(published, threshold, mean_s, p90_s):
     """Mean and P90 TTFT of an idle fleet: all at home, all remote, and by size."""
-    values = published.problem.thresholds
-    index = threshold % values.size
-    if threshold > 0:
-        index = int(np.argmin(np.abs(values - threshold)))
-    (choice,) = published.choices()
-    engines = [3] * len(published.problem.pools)
-    candidate = candidate_at(published, index, 0.0, engines, 0, 1.0)
-    law = evaluate_by_size(published, candidate, choice, idle=True).ttft
+    law = idle_ttft(published, threshold)
     assert law.mean == pytest.approx(mean_s, rel=0.012)
     assert law.quantile(0.9) == pytest.approx(p90_s, rel=0.012)
 

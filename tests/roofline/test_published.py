@@ -8,79 +8,46 @@ its prefill is predicted at a third to two thirds (calibrate it).
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 
+from benchmarks.validation.throughput import POINTS, engine, published_points, published_rate
 from pdd_plan.catalog import load_model
-from pdd_plan.roofline import EngineShape, RooflineTimes
+from pdd_plan.roofline import EngineShape
 from tests.roofline.engines import times_of
 
 
 @pytest.fixture(scope="module")
 def published(data_dir: Path) -> dict[str, float]:
-    with (data_dir / "measured" / "points.csv").open(encoding="utf-8") as file:
-        return {row["id"]: float(row["value"]) for row in csv.DictReader(file)}
+    return published_points(data_dir)
 
 
-def engine(chip: str, chips: int, tensor: int = 1, **formats: str | None) -> RooflineTimes:
-    shape = EngineShape(chips, tensor, chips // tensor, chips)
-    return times_of(chip, "deepseek-v3", shape, None, "sglang", **formats)
+BANDS = {
+    "deepseek_h800_prefill": (0.6, 1.3),
+    "deepseek_h800_decode": (0.55, 1.2),  # 88 requests a chip at 20 to 22 tokens/s a user, MTP
+    "sglang_h100_prefill_2k": (0.5, 1.3),
+    "sglang_h100_prefill_4k": (0.5, 1.3),
+    "sglang_h100_decode_2k": (0.7, 1.2),
+    "sglang_gb200_prefill_2k_fp8": (0.4, 1.3),
+    "sglang_gb200_decode_2k_fp8": (0.55, 1.2),
+    "sglang_gb200_prefill_2k_fp4": (0.4, 1.3),
+    "sglang_gb200_decode_2k_fp4": (0.55, 1.2),
+    "sglang_h20_prefill_4k": (0.33, 1.3),
+    "sglang_h20_decode_4k": (0.55, 1.2),
+}
 
 
-def prefill_rate(times: RooflineTimes, length: float) -> float:
-    """Tokens per second and chip with every server busy."""
-    seconds = float(times.prefill_s(length, length))
-    return times.prefill_servers * length / seconds / times.shape.chips
+@pytest.mark.parametrize("point", POINTS)
+def test_published_throughput(published: dict[str, float], point: str) -> None:
+    low, high = BANDS[point]
+    _, predict = POINTS[point]
+    assert low < predict() / published_rate(published, point) < high
 
 
-def decode_rate(times: RooflineTimes, per_chip: float, context: float) -> float:
-    """Tokens per second and chip."""
-    return per_chip / float(times.decode_step_s(per_chip * times.shape.chips, context))
-
-
-def test_deepseek_production_prefill(published: dict[str, float]) -> None:
-    """73.7k tokens/s a node, of which 56.3 % came from the cache: 32.2k computed."""
-    computed = published["deepseek_h800_prefill"] * (1 - 0.563)
-    predicted = 8 * prefill_rate(engine("h800", 32), 4096)
-    assert 0.6 < predicted / computed < 1.3
-
-
-def test_deepseek_production_decode(published: dict[str, float]) -> None:
-    """14.8k tokens/s a node at 20 to 22 tokens/s a user: 88 requests a chip, with MTP."""
-    predicted = 8 * decode_rate(engine("h800", 144), 88, 4989)
-    assert 0.55 < predicted / published["deepseek_h800_decode"] < 1.2
-
-
-@pytest.mark.parametrize(("point", "length"), [("2k", 2000), ("4k", 4096)])
-def test_sglang_h100_prefill(published: dict[str, float], point: str, length: float) -> None:
-    predicted = 8 * prefill_rate(engine("h100", 32), length)
-    assert 0.5 < predicted / published[f"sglang_h100_prefill_{point}"] < 1.3
-
-
-def test_sglang_h100_decode(published: dict[str, float]) -> None:
+def test_sglang_h100_token_time() -> None:
     """Saturated at 256 requests a chip, about 100 ms between tokens."""
-    times = engine("h100", 72)
-    predicted = 8 * decode_rate(times, 256, 2050)
-    assert 0.7 < predicted / published["sglang_h100_decode_2k"] < 1.2
-    assert 0.08 < float(times.decode_step_s(72 * 256, 2050)) < 0.14
-
-
-@pytest.mark.parametrize("precision", ["fp8", "fp4"])
-def test_sglang_gb200(published: dict[str, float], precision: str) -> None:
-    experts = "nvfp4" if precision == "fp4" else None
-    prefill = prefill_rate(engine("gb200", 8, experts=experts), 2000)
-    assert 0.4 < prefill / published[f"sglang_gb200_prefill_2k_{precision}"] < 1.3
-    decode = decode_rate(engine("gb200", 48, experts=experts, kv_cache="fp8"), 768, 2100)
-    assert 0.55 < decode / published[f"sglang_gb200_decode_2k_{precision}"] < 1.2
-
-
-def test_sglang_h20(published: dict[str, float]) -> None:
-    prefill = 8 * prefill_rate(engine("h20", 8, tensor=8), 4096)
-    assert 0.33 < prefill / published["sglang_h20_prefill_4k"] < 1.3
-    decode = 8 * decode_rate(engine("h20", 16), 48, 4096)
-    assert 0.55 < decode / published["sglang_h20_decode_4k"] < 1.2
+    assert 0.08 < float(engine("h100", 72).decode_step_s(72 * 256, 2050)) < 0.14
 
 
 @pytest.mark.parametrize(
