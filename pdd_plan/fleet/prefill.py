@@ -77,11 +77,11 @@ class PrefillPath:
 
     def wait_table(self, engines: int) -> FloatArray:
         """P(wait <= t), shape (utilizations, grid.size)."""
-        servers, split = self.servers(engines), self._split(engines)
-        if (servers, split) not in self._tables:
+        servers, split = key = self._key(engines)
+        if key not in self._tables:
             if len(self._tables) >= self.most_tables:
                 self._tables.popitem(last=False)
-            self._tables[servers, split] = waiting_time_cdf_table(
+            self._tables[key] = waiting_time_cdf_table(
                 self.pool.service_s,
                 self.problem.atoms.weight,
                 servers,
@@ -91,18 +91,17 @@ class PrefillPath:
                 split=split,
                 recorded=self.pool.wait_shift,
             )
-        return self._tables[servers, split]
+        return self._tables[key]
 
-    def _split(self, engines: int) -> int:
-        """Queues that bursts are spread over; 1 where there are none."""
-        if self.problem.serving.dispatch == "shared":
-            return 1
+    def _key(self, engines: int) -> tuple[int, int]:
+        """Servers that share a queue, and queues that bursts are spread over (1 without any)."""
         bursty = self.problem.arrival_scv != 1.0 or self.pool.recorded is not None
-        return engines if bursty else 1
+        split = bursty and self.problem.serving.dispatch != "shared"
+        return self.servers(engines), engines if split else 1
 
     def has_table(self, engines: int) -> bool:
         """Whether the waiting times of a count are at hand."""
-        return self.servers(engines) in self._tables
+        return self._key(engines) in self._tables
 
     @lru_cache(maxsize=1024)  # noqa: B019 - a path lives as long as its problem
     def rdma_inflation(self, threshold_index: int) -> tuple[float, float]:
