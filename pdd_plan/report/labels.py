@@ -291,9 +291,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "extra": ("{amount} {unit} ({share}) for it", "因此多付 {amount} {unit}（{share}）"),
     "lost_limit": (" ({limit} if lost)", "（失效时 {limit}）"),
     "simpler_survive_nothing": (
-        "The simpler fleets that this one is compared with need not survive anything.",
-        "所比较的更简单方案不要求容忍任何失效。",
+        "The simpler fleets need not survive a loss; this one does.",
+        "更简单方案不要求容忍失效，本方案要求。",
     ),
+    "home_share": ("{a} {share}", "{a} {share}"),
     "lane_share": ("{a} -> {b} {share}", "{a} -> {b} {share}"),
     "new_shares": ("requests go {shares}.", "请求改走 {shares}。"),
     "new_threshold": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pdd_plan.fleet.plan import Latency, OutageResult, Plan, SloResult
+from pdd_plan.fleet.plan import Lane, Latency, OutageResult, Plan, SloResult
 from pdd_plan.report import digits, sentences, tables
 from pdd_plan.report.blocks import Column, Fact, Facts, Mark, Sentence, Sentences, Table, Text
 from pdd_plan.report.digits import clean
@@ -164,23 +164,13 @@ def rerouting_texts(plan: Plan, labels: Labels) -> Sentences:
             lead = outage_name(outage, labels)
             texts.append(Sentence(lead, labels.say("blank").join(said)))
     texts.append(Sentence("", labels.say("carries")))
-    if found.tolerated is not None and plan.baselines:
-        texts.append(Sentence("", labels.say("simpler_survive_nothing")))
     return Sentences(tuple(texts))
 
 
 def _rerouted(outage: OutageResult, plan: Plan, labels: Labels) -> list[str]:
     said = []
     if outage.rerouting in ("shares", "shares_and_threshold"):
-        shares = [
-            labels.say(
-                "lane_share",
-                a=clean(lane.from_site),
-                b=clean(lane.to_site),
-                share=digits.percent(lane.share),
-            )
-            for lane in outage.lanes
-        ]
+        shares = [_lane(lane, labels) for lane in outage.lanes]
         said.append(labels.say("new_shares", shares=labels.say("comma").join(shares)))
     if outage.rerouting in ("threshold", "shares_and_threshold") and plan.routing is not None:
         never = 0.0 if plan.routing.by == "hit_rate" else None
@@ -194,3 +184,10 @@ def _rerouted(outage: OutageResult, plan: Plan, labels: Labels) -> list[str]:
             )
         )
     return said
+
+
+def _lane(lane: Lane, labels: Labels) -> str:
+    """Share of a lane; one inside a site goes by its name."""
+    key = "lane_share" if lane.from_site != lane.to_site else "home_share"
+    ends = {"a": clean(lane.from_site), "b": clean(lane.to_site)}
+    return labels.say(key, share=digits.percent(lane.share), **ends)

@@ -36,14 +36,16 @@ def why(plan: Plan, labels: Labels) -> Sentences:
 
 
 def refusals(plan: Plan, labels: Labels) -> Sentences:
-    """Return why simpler fleets cannot do it, where one cannot."""
-    return Sentences(
-        tuple(
-            Sentence(labels.name(clean(base.name)), clean(base.reason))
-            for base in plan.baselines
-            if base.reason
-        )
-    )
+    """Return why simpler fleets cannot do it, where one cannot, and what they need not do."""
+    texts = [
+        Sentence(labels.name(clean(base.name)), clean(base.reason))
+        for base in plan.baselines
+        if base.reason
+    ]
+    resilience = plan.resilience
+    if plan.baselines and resilience is not None and resilience.usd_per_hour is not None:
+        texts.append(Sentence("", labels.say("simpler_survive_nothing")))
+    return Sentences(tuple(texts))
 
 
 def threshold_text(plan: Plan, value: float | None) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pdd_plan.errors import SolverError
 from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.fleet.goodput import goodput
+from pdd_plan.fleet.outages import Outage
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import OutageBound, Plan, Resilience, Sensitivity, Tolerated
 from pdd_plan.fleet.problem import Candidate
@@ -23,7 +23,8 @@ from pdd_plan.studies.outages import outage_result, pool_outages
 from pdd_plan.studies.rates import BUDGET_SLACK
 from pdd_plan.studies.resilience_cases import Case, Cases, Tolerance
 from pdd_plan.studies.resilience_refusals import over_budget, why_not
-from pdd_plan.studies.survivors import Cheaper, Removal, union
+from pdd_plan.studies.resilience_starts import starts
+from pdd_plan.studies.survivors import Cheaper, Removal
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import PlanOptions, Scored
@@ -116,7 +117,7 @@ def cheapest_survivor(cases: Cases, found: list[Case]) -> Candidate | None:
     problem = cases.model.problem
     cheaper = Cheaper(cases.survival, cases.deadline, cases.options.progress)
     pruned: dict[tuple[tuple[int, ...], tuple[int, ...]], Candidate] = {}
-    for start in _starts(cases, found):
+    for start in starts(cases, found):
         held = cases.survival.holds(start)
         if held is not None:
             less = cheaper.prune(held)
@@ -124,24 +125,6 @@ def cheapest_survivor(cases: Cases, found: list[Case]) -> Candidate | None:
     ranked = sorted(pruned.values(), key=lambda fleet: fleet.usd_per_hour(problem))
     improved = [cheaper.improve(fleet) for fleet in ranked[:IMPROVED]]
     return min(improved, key=lambda fleet: fleet.usd_per_hour(problem), default=None)
-
-
-def _starts(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
-    """Fleets to begin with: everything that some case needs, with and without the usual plan."""
-    usual = [case.candidate for case in found if case.candidate is not None and not case.outage]
-    apart = [case.candidate for case in found if case.candidate is not None and case.outage]
-    # Spares first: their setting holds with nothing lost, too.
-    yield union([*reversed(usual), *apart])
-    for first in apart:
-        spared = replace(
-            first, engines=tuple(n + cases.tolerance.spares if n else 0 for n in first.engines)
-        )
-        yield union([spared, *apart])
-    if cases.paid:
-        yield union(cases.paid)
-        yield union([*reversed(usual), *cases.paid])
-    yield from cases.aligned(found)
-    yield from cases.spread()
 
 
 def _require(
@@ -211,17 +194,29 @@ def _sensitivity(
             sizes = [0.0, *lane.bytes_per_s.tolist()]
             value = f"{sizes[level] * 8e-9:g} Gbps"
             change, path = f"{value} on the line {lane.label}", lane.label
-        fails = [one.label if one is not None else "" for one in removal.fails]
-        lost = ", ".join(text for text in fails if text)
-        effect = f"would not survive {lost}" if lost else "limits would not hold with nothing lost"
         yield Sensitivity(
             change=change,
             path=path,
             value=value,
-            feasible=not fails,
+            feasible=not removal.fails,
             usd_per_hour=chosen.usd_per_hour(problem) - removal.saved_usd_per_hour,
-            effect=effect if fails else "everything would still be survived",
+            effect=_effect(removal.fails),
         )
+
+
+def _effect(fails: tuple[Outage | None, ...]) -> str:
+    """Say what a smaller fleet would fail at."""
+    if not fails:
+        return "everything would still be survived"
+    said = []
+    for one in fails:
+        if one is None:
+            said.append("limits would not hold with nothing lost")
+        elif one.kind == "engines":
+            said.append(f"limits would not hold with {one.name} engines less in every pool")
+        else:
+            said.append(f"would not survive the loss of {one.kind} {one.name}")
+    return ", ".join(said).replace(" 1 engines", " 1 engine")
 
 
 def _resilience(

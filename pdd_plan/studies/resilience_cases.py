@@ -1,10 +1,9 @@
-"""The cheapest fleet for each loss by itself: bounds for a fleet that survives, and starts."""
+"""The cheapest fleet for each loss by itself, and what that bounds."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,13 +11,13 @@ from pdd_plan.fleet.outages import Outage, OutageKind
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Limit, Problem
 from pdd_plan.fleet.survival import Survival, spare_outage
-from pdd_plan.optimizer.search import Scope, SearchOptions, SearchResult, search
+from pdd_plan.optimizer.search import Scope, SearchOptions, SearchResult
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.scenario.tolerate import ANY, NONE
 from pdd_plan.studies.outage_specs import OutageSpec
 from pdd_plan.studies.outages import outage_model
+from pdd_plan.studies.shared_prices import paid_part, shared_prices
 from pdd_plan.studies.spares import plan_spares, with_counts
-from pdd_plan.studies.survivors import union
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import PlanOptions
@@ -74,14 +73,11 @@ class Tolerance:
         Engines that every pool in use can do without.
     outages : tuple of Outage
         Sites and lines, one of which at a time may be lost.
-    every_site : bool
-        Whether all sites of the problem are among them.
     """
 
     limits: tuple[Limit, ...]
     spares: int = 0
     outages: tuple[Outage, ...] = ()
-    every_site: bool = False
 
     @classmethod
     def of(cls, scenario: Scenario) -> Tolerance:
@@ -98,7 +94,7 @@ class Tolerance:
             for kind, name, known in wanted
             for one in (known if name == ANY else [] if name == NONE else [name])
         )
-        return cls(tuple(limits.values()), tolerate.engines, outages, tolerate.site == ANY)
+        return cls(tuple(limits.values()), tolerate.engines, outages)
 
     @property
     def specs(self) -> tuple[OutageSpec, ...]:
@@ -127,8 +123,7 @@ class Cases:
         self.started = time.monotonic()
         self.left = outage_model(model, tolerance.limits)
         self.survival = Survival(model, self.left, tolerance.spares, tolerance.outages)
-        self._searches = 1 + bool(tolerance.spares) + 2 * len(tolerance.outages)
-        self._done = 0
+        self._searches = 2 + bool(tolerance.spares) + 2 * len(tolerance.outages)
         self.paid: list[Candidate] = []
         """Parts that each loss pays for in the cheapest fleets at shared prices."""
 
@@ -151,7 +146,6 @@ class Cases:
             if math.isinf(found[-1].lower_usd_per_hour):
                 break
             if usual is not None and self.survival.rerouted(usual, outage) is not None:
-                self._done += 1  # its time goes to the next search
                 result = replace(found[0].result, candidate=None, usd_per_hour=math.inf)
                 found.append(Case(outage.label, outage, result))
             else:
@@ -173,7 +167,7 @@ class Cases:
         the cases: for each part the shares add up to its price, so none is counted twice.
         """
         bound = max(case.lower_usd_per_hour for case in found)
-        if len(self.tolerance.outages) > 1 and math.isfinite(bound):
+        if self.tolerance.outages and math.isfinite(bound):
             bound = max(bound, self._together())
         return bound
 
@@ -182,28 +176,42 @@ class Cases:
         from pdd_plan.studies.planning import search_plan
 
         self._tell("bounding the cost of all losses together")
-        total = 0.0
-        for trial, outage in zip(
-            shared_prices(self.left.problem, self.tolerance.outages),
-            self.tolerance.outages,
-            strict=True,
-        ):
-            model, scope = with_counts(self.left, trial), self._scope_without(outage)
+        *parts, rest = shared_prices(self.left.problem, self.tolerance.outages)
+        total = self._rest(rest)
+        for trial, outage in zip(parts, self.tolerance.outages, strict=True):
+            model, scope = with_counts(self.left, trial), self.scope_without(outage)
             result = search_plan(trial, self._next_options(), model, scope)
             total += result.certificate.lower_bound_usd_per_hour
             if result.candidate is not None:
                 self.survival.suggest(outage, result.candidate)
-                self.paid.append(_paid_part(trial, result.candidate))
+                self.paid.append(paid_part(trial, result.candidate))
         return total
 
-    def _next_options(self) -> PlanOptions:
-        """Options of the next search; what earlier ones left of their time is added."""
-        self._done += 1
-        share = SEARCH_SHARE * min(self._done / self._searches, 1.0)
-        left_s = self.started + share * self.options.time_limit_s - time.monotonic()
-        return replace(self.options, time_limit_s=max(left_s, 0.1), progress=None)
+    def _rest(self, priced: Problem) -> float:
+        """Least cost of what no loss pays for, with nothing lost or spare engines out."""
+        from pdd_plan.studies.planning import search_plan
 
-    def _brief_options(self) -> SearchOptions:
+        if self.tolerance.spares:
+            model = with_counts(self.left, priced)
+            options = self._next_options().search_options()
+            result = plan_spares(model, self.tolerance.spares, options)
+        else:
+            usual = replace(self.model.problem, pools=priced.pools, lanes=priced.lanes)
+            model = with_counts(self.model, usual)
+            result = search_plan(usual, self._next_options(), model)
+        if result.candidate is not None:
+            self.survival.suggest(None, result.candidate)
+            self.paid.append(paid_part(priced, result.candidate))
+        return result.certificate.lower_bound_usd_per_hour
+
+    def _next_options(self) -> PlanOptions:
+        """Options of the next search: half of the time left for searches, or its even share."""
+        whole_s = SEARCH_SHARE * self.options.time_limit_s
+        left_s = self.started + whole_s - time.monotonic()
+        limit_s = max(0.5 * left_s, whole_s / self._searches)
+        return replace(self.options, time_limit_s=limit_s, progress=None)
+
+    def brief_options(self) -> SearchOptions:
         """Options of a search for one more start."""
         left_s = self.deadline - time.monotonic()
         limit_s = max(min(BRIEF_SHARE * self.options.time_limit_s, 0.25 * left_s), 0.1)
@@ -216,13 +224,13 @@ class Cases:
         model = self.model if outage is None else self.left
         label = NOTHING if outage is None else outage.label
         self._tell("searching for the plan" if outage is None else f"planning without {label}")
-        scope = self._scope_without(outage)
+        scope = self.scope_without(outage)
         result = search_plan(model.problem, self._next_options(), model, scope)
         if result.candidate is not None:
             self.survival.suggest(outage, result.candidate)
         return Case(label, outage, result)
 
-    def _scope_without(self, outage: Outage | None) -> Scope:
+    def scope_without(self, outage: Outage | None) -> Scope:
         """Lanes that a loss leaves."""
         problem = self.model.problem
         lanes = Scope().lanes_of(problem)
@@ -239,154 +247,6 @@ class Cases:
             self.survival.suggest(None, result.candidate)
         return Case(spare_outage(self.tolerance.spares).label, None, result)
 
-    def aligned(self, found: list[Case]) -> Iterator[Candidate]:
-        """What all cases need if each may use only pools that an earlier one uses, where any does.
-
-        Plans of several cases often differ in the shape of engines only; together they may then
-        take more chips than there are.
-        """
-        problem = self.left.problem
-        fleets = [case.candidate for case in found[:1] if case.candidate is not None]
-        for case in found[1:]:
-            if case.outage is None or not fleets:
-                continue
-            trial = with_counts(self.left, _only_pools_of(problem, union(fleets)))
-            scope = self._scope_without(case.outage)
-            result = search(trial.problem, self._brief_options(), trial, scope)
-            if result.candidate is None:
-                return
-            self.survival.suggest(case.outage, result.candidate)
-            fleets.append(result.candidate)
-        if fleets:
-            spared = tuple(n + self.tolerance.spares if n else 0 for n in fleets[0].engines)
-            yield union([replace(fleets[0], engines=spared), *fleets])
-
-    def spread(self) -> Iterator[Candidate]:
-        """Fleets in which each of three sites or more is sized for its part once one is lost."""
-        problem = self.model.problem
-        lost = {outage.name for outage in self.tolerance.outages if outage.kind == "site"}
-        lanes = {i: problem.lanes[i] for i in Scope().lanes_of(problem)}
-        for ends in (
-            {i: lane.target for i, lane in lanes.items()},
-            {i: lane.source for i, lane in lanes.items()},
-        ):
-            sites = list(dict.fromkeys(ends.values()))
-            if len(sites) < 3 or not lost & set(sites):
-                continue
-            rate = problem.arrival_rate_per_s / (len(sites) - 1)
-            model = PathModel(replace(self.left.problem, arrival_rate_per_s=rate))
-            fleets = []
-            for site in sites:
-                scope = Scope(frozenset(i for i, end in ends.items() if end == site))
-                result = search(model.problem, self._brief_options(), model, scope)
-                if result.candidate is not None:
-                    fleets.append(result.candidate)
-            if len(fleets) == len(sites):
-                yield from _together(problem, fleets)
-
     def _tell(self, text: str) -> None:
         if self.options.progress is not None:
             self.options.progress(text)
-
-
-def _only_pools_of(problem: Problem, fleet: Candidate) -> Problem:
-    """The problem without the pools that a fleet leaves out beside others that it uses."""
-    used = {
-        (pool.site, pool.role)
-        for pool, count in zip(problem.pools, fleet.engines, strict=True)
-        if count
-    }
-    pools = tuple(
-        replace(pool, max_engines=0) if (pool.site, pool.role) in used and not count else pool
-        for pool, count in zip(problem.pools, fleet.engines, strict=True)
-    )
-    return replace(problem, pools=pools)
-
-
-def _together(problem: Problem, fleets: list[Candidate]) -> Iterator[Candidate]:
-    """All engines and lines of several fleets, and with a few more engines of each kind."""
-    flows = [sum(each) for each in zip(*(f.flows_per_s for f in fleets), strict=True)]
-    engines = [sum(each) for each in zip(*(f.engines for f in fleets), strict=True)]
-    whole = replace(
-        union(fleets),
-        flows_per_s=tuple(flow * problem.arrival_rate_per_s / sum(flows) for flow in flows),
-    )
-    for more in (0, 1, 2, 4):
-        yield replace(whole, engines=tuple(n + more if n else 0 for n in engines))
-
-
-def shared_prices(problem: Problem, outages: tuple[Outage, ...]) -> list[Problem]:
-    """The problem once for each loss, with every price shared out among those that need the part.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the whole prices.
-    outages : tuple of Outage
-        Sites and lines, one of which at a time may be lost.
-
-    Returns
-    -------
-    list of Problem
-        A pool of engines is paid for where it can be reached and another site of its role cannot;
-        a line where it is left and another is not; what no loss displaces is paid for by all of
-        them alike. For every part the shares add up to its price.
-    """
-    ends = [_reached(problem, outage) for outage in outages]
-    every = _reached(problem, None)
-    pools = [("line", lane.label) for lane in problem.lanes]
-    parts = [(pool.role, pool.site) for pool in problem.pools]
-    out = []
-    for here in ends:
-        priced = [_share(part, here, ends, every) for part in parts]
-        lines = [_share(part, here, ends, every) for part in pools]
-        out.append(
-            replace(
-                problem,
-                pools=tuple(
-                    replace(pool, usd_per_engine_hour=pool.usd_per_engine_hour * share)
-                    for pool, share in zip(problem.pools, priced, strict=True)
-                ),
-                lanes=tuple(
-                    replace(lane, usd_per_hour=lane.usd_per_hour * share)
-                    for lane, share in zip(problem.lanes, lines, strict=True)
-                ),
-            )
-        )
-    return out
-
-
-Ends = frozenset[tuple[str, str]]
-"""Roles with sites, and lines, that requests can reach."""
-
-
-def _paid_part(problem: Problem, fleet: Candidate) -> Candidate:
-    """What of a fleet has a price; the rest is paid for by other losses."""
-    engines = tuple(
-        count if pool.usd_per_engine_hour > 0.0 else 0
-        for count, pool in zip(fleet.engines, problem.pools, strict=True)
-    )
-    levels = tuple(
-        level if level >= 0 and lane.usd_per_hour[level] > 0.0 else -1
-        for level, lane in zip(fleet.levels, problem.lanes, strict=True)
-    )
-    return replace(fleet, engines=engines, levels=levels)
-
-
-def _reached(problem: Problem, outage: Outage | None) -> Ends:
-    """Sites by role, and lines, that some lane leads over once something is lost."""
-    reached: set[tuple[str, str]] = set()
-    for index in Scope().lanes_of(problem):
-        lane = problem.lanes[index]
-        if outage is None or not outage.takes_lane(lane):
-            ends = (("prefill", lane.source), ("relay", lane.source), ("decode", lane.target))
-            reached |= {*ends, ("line", lane.label)}
-    return frozenset(reached)
-
-
-def _share(part: tuple[str, str], here: Ends, ends: list[Ends], every: Ends) -> float:
-    """Share of the price of a part that one loss pays."""
-    like = {other for other in every if other[0] == part[0]}
-    payers = [reached for reached in ends if part in reached and not like <= reached]
-    payers = payers or ends
-    return sum(one is here for one in payers) / len(payers)

@@ -223,7 +223,11 @@ class _Spares:
         """Split where a plan used what it was not charged for, dearest first."""
         if chosen is None:
             return
-        used = [i for i, n in enumerate(chosen.engines) if n and i not in branch.charged]
+        used = [
+            i
+            for i, count in enumerate(chosen.engines)
+            if count and self._price(i) > 0.0 and i not in branch.charged
+        ]
         for index in sorted(used, key=self._price, reverse=True):
             group = self._group(index)
             if group not in branch.groups:

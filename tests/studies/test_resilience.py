@@ -15,7 +15,8 @@ from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.optimizer.search import SearchOptions
 from pdd_plan.studies.planning import PlanOptions
 from pdd_plan.studies.resilience import cheapest_survivor
-from pdd_plan.studies.resilience_cases import Cases, Tolerance, shared_prices
+from pdd_plan.studies.resilience_cases import Cases, Tolerance
+from pdd_plan.studies.shared_prices import shared_prices
 from pdd_plan.studies.spares import plan_spares
 from pdd_plan.studies.survivors import Cheaper
 from tests.problems import ProblemOptions, random_problem
