@@ -119,11 +119,15 @@ class Parts:
             except ValidationError:
                 return None
 
+        def valid_keys(section: type[S], value: Any) -> dict[str, Any]:
+            pairs = _mapping(value).items()
+            return {key: item for key, item in pairs if part(section, {key: item}) is not None}
+
         parts = cls(
             workload=part(Workload, data.get("workload")),
             slo=part(Slo, data.get("slo")),
             routing=part(Routing, data.get("routing", {})),
-            tolerate=part(Tolerate, data.get("tolerate", {})),
+            tolerate=part(Tolerate, valid_keys(Tolerate, data.get("tolerate"))),
             efficiencies=part(Efficiencies, data.get("efficiencies", {})),
             objective=str(data.get("objective", "cost_per_token")),
             tie_break=data.get("tie_break"),

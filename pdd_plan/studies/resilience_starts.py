@@ -9,7 +9,7 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.optimizer.search import Scope, search
 from pdd_plan.studies.resilience_cases import Case, Cases
-from pdd_plan.studies.spares import with_counts
+from pdd_plan.studies.spares import plan_spares, with_counts
 from pdd_plan.studies.survivors import union
 
 
@@ -32,11 +32,28 @@ def starts(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
             first, engines=tuple(n + cases.tolerance.spares if n else 0 for n in first.engines)
         )
         yield union([spared, *apart])
+    if cases.tolerance.spares:
+        yield from _untouched(cases, apart)
     if cases.paid:
         yield union(cases.paid)
         yield union([*reversed(usual), *cases.paid])
     yield from _aligned(cases, found)
     yield from _spread(cases)
+
+
+def _untouched(cases: Cases, apart: list[Candidate]) -> Iterator[Candidate]:
+    """Fleets with spare engines that do without what may be lost: one thing, or every line."""
+    outages = cases.tolerance.outages
+    scopes = [cases.scope_without(outage) for outage in outages]
+    lines = [cases.scope_without(one).lanes or frozenset() for one in outages if one.kind == "line"]
+    if len(lines) > 1:
+        scopes.append(Scope(frozenset.intersection(*lines)))
+    for scope in scopes:
+        found = plan_spares(cases.left, cases.tolerance.spares, cases.brief_options(), scope)
+        if found.candidate is not None:
+            cases.survival.suggest(None, found.candidate)
+            yield found.candidate
+            yield union([found.candidate, *apart])
 
 
 def _aligned(cases: Cases, found: list[Case]) -> Iterator[Candidate]:

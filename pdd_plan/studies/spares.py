@@ -47,7 +47,9 @@ class _Node:
     branch: _Branch = field(compare=False)
 
 
-def plan_spares(model: PathModel, spares: int, options: SearchOptions) -> SearchResult:
+def plan_spares(
+    model: PathModel, spares: int, options: SearchOptions, scope: Scope | None = None
+) -> SearchResult:
     """Find the cheapest fleet that keeps the planning rule with engines less in every pool.
 
     Parameters
@@ -58,13 +60,15 @@ def plan_spares(model: PathModel, spares: int, options: SearchOptions) -> Search
         Engines less in every pool, 1 or more.
     options : SearchOptions
         Time limit of the whole, and solver.
+    scope : Scope, optional
+        Lanes that may be used; all that a plan may use by default.
 
     Returns
     -------
     SearchResult
         With counts that include the spare engines.
     """
-    return _Spares(model, spares, options).run()
+    return _Spares(model, spares, options, scope or Scope()).run()
 
 
 def with_counts(model: PathModel, problem: Problem) -> PathModel:
@@ -78,8 +82,9 @@ def with_counts(model: PathModel, problem: Problem) -> PathModel:
 
 
 class _Spares:
-    def __init__(self, model: PathModel, spares: int, options: SearchOptions) -> None:
+    def __init__(self, model: PathModel, spares: int, options: SearchOptions, scope: Scope) -> None:
         self.model = model
+        self.scope = scope
         self.problem = model.problem
         self.spares = spares
         self.options = options
@@ -135,7 +140,7 @@ class _Spares:
             time_limit_s=max(self.deadline - time.monotonic(), 0.1),
             below_usd_per_hour=self.cost - charge,
         )
-        result = search(trial, options, with_counts(self.model, trial))
+        result = search(trial, options, with_counts(self.model, trial), self.scope)
         self.searches += 1
         self.cuts += result.certificate.cuts
         self.evaluations += result.certificate.evaluations
@@ -180,7 +185,7 @@ class _Spares:
 
     def _groups(self) -> tuple[Group, ...]:
         """Sites that a plan may prefill or decode at, by role."""
-        lanes = [self.problem.lanes[i] for i in Scope().lanes_of(self.problem)]
+        lanes = [self.problem.lanes[i] for i in self.scope.lanes_of(self.problem)]
         prefill: list[Group] = [(lane.source, "prefill") for lane in lanes]
         decode: list[Group] = [(lane.target, "decode") for lane in lanes]
         return tuple(dict.fromkeys([*prefill, *decode]))
