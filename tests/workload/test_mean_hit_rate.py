@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdd_plan.errors import InputError
@@ -41,6 +41,7 @@ def test_both_caches_shrink_alike():
     assert changed.uncached_tokens == pytest.approx([200 * 800 / 600])
 
 
+@settings(deadline=None)
 @given(
     hits=st.lists(st.floats(0, 1), min_size=1, max_size=20),
     wanted=st.floats(0.01, 0.99),
