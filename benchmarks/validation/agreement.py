@@ -66,7 +66,8 @@ def random_section(plans: int, folder: Path, jobs: int, report: Report) -> Secti
                 rows,
                 "lrrrrrrr",
             ),
-            f"All four figures are accepted in {percent(float(everywhere.mean()))} of the fleets.",
+            f"All four figures are accepted in {percent(float(everywhere.mean()))} of the fleets. "
+            + _took(outcomes),
             image("validation-errors.svg", "Histograms of relative errors"),
             image("validation-p90.svg", "Predicted against simulated P90 of TTFT"),
             _misses(outcomes),
@@ -107,7 +108,7 @@ def grid_section(folder: Path, jobs: int, report: Report) -> Section:
     summary = (
         f"Grid of {len(outcomes)} fleets: {bad} of {4 * len(outcomes)} figures not accepted",
     )
-    parts.append(_misses(outcomes))
+    parts += [_misses(outcomes), _took(outcomes)]
     return Section("Predicted against simulated: a grid", "\n\n".join(parts), drawn, summary)
 
 
@@ -117,6 +118,11 @@ def _outcomes(cases: Sequence[Case], folder: Path, jobs: int, report: Report) ->
         found.append(compare(case, folder, jobs))
         report(f"{index + 1}/{len(cases)} {case.name}")
     return found
+
+
+def _took(outcomes: Sequence[Outcome]) -> str:
+    minutes = sum(one.seconds for one in outcomes) / 60.0
+    return f"The simulations took {minutes:.0f} minutes on two shared cores."
 
 
 def _summary_row(outcomes: list[Outcome], figure: str, accepted: np.ndarray) -> tuple[str, ...]:

@@ -234,12 +234,15 @@ def heat(
     """
     left, top, height = 130.0, 66.0, 34.0
     width = (WIDTH - left - 20) / len(columns)
-    parts = [text(left + width * len(columns) / 2, 44, labels[1], "middle", 'class="dim"')]
+    parts = [
+        text(left + width * len(columns) / 2, 44, labels[1], "middle", 'class="dim"'),
+        text(left - 10, top - 6, labels[0], "end", 'class="dim"'),
+    ]
     for c, name in enumerate(columns):
         parts.append(text(left + (c + 0.5) * width, top - 6, name, "middle"))
     for r, name in enumerate(rows):
         at = top + r * height
-        parts.append(text(left - 10, at + 22, f"{name} {labels[0]}".strip(), "end"))
+        parts.append(text(left - 10, at + 22, name, "end"))
         for c, value in enumerate(values[r]):
             share = min(abs(value) / full, 1.0)
             tone = (9, 105, 218) if value < 0 else (188, 76, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -67,11 +68,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case with the differences of all figures, by figure, and the uses of its stations."""
+    """A case with the differences of all figures, by figure, and the uses of its stations.
+
+    `seconds` is what its simulation took when it was run.
+    """
 
     case: Case
     differences: Mapping[str, Difference]
     uses: Mapping[str, float]
+    seconds: float
 
 
 def compare(case: Case, folder: Path, jobs: int = 2) -> Outcome:
@@ -95,7 +100,8 @@ def compare(case: Case, folder: Path, jobs: int = 2) -> Outcome:
         requests=case.requests, replications=REPLICATIONS, seed=int(_digest(case.name)[:6], 16)
     )
     measured = _kept(folder, case, options, loads, jobs)
-    return Outcome(case, _differences(predicted, measured), _uses(case, predicted))
+    took_s = measured["seconds"][0]
+    return Outcome(case, _differences(predicted, measured), _uses(case, predicted), took_s)
 
 
 def _loads(case: Case, predicted: Evaluation) -> dict[int, float]:
@@ -146,8 +152,9 @@ def _kept(
         kept: dict[str, list[float]] = json.loads(path.read_text(encoding="utf-8"))
         return kept
     options = SimulationOptions(**{**vars(options), "jobs": jobs})
+    start = time.monotonic()
     result = simulate(case.problem, case.candidate, options, pool_loads=loads)
-    found = _figures(result)
+    found = {**_figures(result), "seconds": [time.monotonic() - start]}
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found), encoding="utf-8")
     return found

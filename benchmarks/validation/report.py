@@ -116,8 +116,8 @@ def _text(parts: Mapping[str, tuple[Section, float]]) -> str:
     ]
     pieces += [
         "## How long it takes",
-        "On two cores. Simulations that were run before with the same fleets and the same code "
-        "are reused, so random fleets and the grid take that long only the first time.",
+        "Without the simulations of random fleets and of the grid, which are run once and kept "
+        "as long as neither the fleets nor the code of the simulation change.",
         table(("part", "", "took"), rows, "llr"),
     ]
     return "\n\n".join(pieces) + "\n"

@@ -124,6 +124,26 @@ def test_batches_that_cost_nothing_are_caught(monkeypatch):
     assert "tpot_mean" in caught()
 
 
+def test_a_relay_that_waits_for_the_line_is_caught(monkeypatch):
+    """The relay hides the line: a first token that waits for the transfer is not its."""
+    seed = 3
+    problem, candidate = case(seed)
+    lane = problem.lanes[0]
+    usable = float(lane.bytes_per_s[candidate.levels[0]]) * lane.efficiency
+
+    monkeypatch.setattr(pdd_plan.fleet.laws, "rdma_s", lambda *args: args[2] / usable)
+    assert caught((seed,)) & {"ttft_p50", "ttft_p90", "ttft_p99"}
+
+
+def test_bursts_that_are_ignored_are_caught():
+    """Arrivals six times as uneven as Poisson, predicted as if they were Poisson."""
+    problem, candidate = case(0)
+    bursty = replace(problem, arrival_scv=6.0)
+    result = simulate(bursty, candidate, replace(OPTIONS, seed=5), pool_loads=loads(0))
+    assert not differences(evaluate(bursty, candidate), result)["ttft_p90"].too_large
+    assert differences(evaluate(problem, candidate), result)["ttft_p90"].too_large
+
+
 def test_times_off_by_a_seventh_are_caught(monkeypatch):
     right = pdd_plan.fleet.laws.Law.quantile
     monkeypatch.setattr(
