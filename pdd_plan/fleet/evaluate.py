@@ -18,7 +18,14 @@ from pdd_plan.fleet.check import CheckResult, check
 from pdd_plan.fleet.laws import Law, PathLaws, mixture
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
-from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState, decode_site, relay_site
+from pdd_plan.fleet.stations import (
+    LaneFlow,
+    RelaySite,
+    SlotState,
+    decode_arrival_scv,
+    decode_site,
+    relay_site,
+)
 from pdd_plan.fleet.transfer import RelayWork, lane_state
 
 
@@ -223,7 +230,9 @@ def _period(
         if here:
             if not pools:
                 raise UnstableQueueError(f"no decode engine at {site}")
-            decodes |= decode_site(problem, candidate, here, work, pools)
+            sources = [problem.lanes[flow.lane].source for flow in here]
+            scv = decode_arrival_scv(problem, candidate, sources, loads)
+            decodes |= decode_site(problem, candidate, here, work, pools, scv)
     total = sum(flow.flow_per_s for flow in flows)
     for flow in flows:
         lane = problem.lanes[flow.lane]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,14 @@ from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.transfer import LaneState, RelayWork, relay_work
-from pdd_plan.queueing import BatchingResult, TimeGrid, continuous_batching, slot_pool
+from pdd_plan.queueing import (
+    BatchingResult,
+    TimeGrid,
+    continuous_batching,
+    departure_scv,
+    peakedness,
+    slot_pool,
+)
 
 FIXED_POINT_ROUNDS = 6
 """Most rounds for the batch of a relay pool and the residency that depends on it."""
@@ -212,12 +219,42 @@ def extend_line(model: PathModel, candidate: Candidate, lane: int) -> tuple[floa
     return float(fixed_s), float(per_token_s)
 
 
+def decode_arrival_scv(
+    problem: Problem, candidate: Candidate, sources: Sequence[str], loads: Mapping[int, float]
+) -> float:
+    """Variation of what leaves the prefill pools of some sites for the decode that they feed.
+
+    Notes
+    -----
+    Streams put together keep the mean of their variation, weighted by rate, as decode feels it:
+    it keeps requests for far longer than the gaps between them (W. Whitt, QNA, 1983, section 4).
+    """
+    weight, shared = problem.atoms.weight, problem.serving.dispatch == "shared"
+    total = scv = 0.0
+    for index, load in loads.items():
+        pool, engines = problem.pools[index], candidate.engines[index]
+        if pool.role != "prefill" or pool.site not in sources:
+            continue
+        mean = float(weight @ pool.service_s)
+        service_scv = float(weight @ pool.service_s**2) / mean**2 - 1.0
+        queues = 1 if shared else engines
+        one = departure_scv(
+            1.0 + (problem.arrival_scv - 1.0) / queues,
+            service_scv,
+            min(load * mean / (pool.servers_per_engine * engines), 1.0),
+            pool.servers_per_engine * engines // queues,
+        )
+        total, scv = total + load, scv + load * one
+    return scv / total if total > 0.0 else 1.0
+
+
 def decode_site(
     problem: Problem,
     candidate: Candidate,
     flows: list[LaneFlow],
     work: Mapping[int, RelayWork],
     loads: Mapping[int, float],
+    arrival_scv: float = 1.0,
 ) -> dict[int, SlotState]:
     """Compute the main decode pools of a site at the load of a candidate.
 
@@ -229,6 +266,8 @@ def decode_site(
         What the relay did before main decode took over.
     loads : mapping of pool to float
         Requests of each pool [1/s].
+    arrival_scv : float
+        Variation of what prefill sends.
 
     Notes
     -----
@@ -252,6 +291,7 @@ def decode_site(
             extend += share * float(flow.relayed @ work[flow.lane].extend_s)
     mean = float(weight @ outputs)
     output_scv = float(weight @ outputs**2) / mean**2 - 1.0
+    peaks = peakedness(arrival_scv, outputs, weight)
     states = {}
     for index, load in loads.items():
         pool, engines = problem.pools[index], candidate.engines[index]
@@ -266,6 +306,7 @@ def decode_site(
             pool.slots,
             reserved_s=reserved / total,
             output_scv=output_scv,
+            peakedness=peaks,
         )
         held = result.mean_active + result.mean_reserved
         states[index] = SlotState(

@@ -25,6 +25,7 @@ from pdd_plan.queueing.multi_server import (
     waiting_time_cdf_table,
     waiting_time_pmf,
 )
+from pdd_plan.queueing.peakedness import departure_scv, peakedness
 from pdd_plan.queueing.processor_sharing import transfer_time_points, transfer_time_table
 from pdd_plan.queueing.recorded import RecordedWork, WaitShift, wait_shift
 from pdd_plan.queueing.sharing_states import SharingStates, sharing_states
@@ -44,6 +45,7 @@ __all__ = [
     "connection_wait_pmf",
     "continuous_batching",
     "convolve_masses",
+    "departure_scv",
     "deterministic_wait",
     "erlang_b",
     "erlang_b_continuous",
@@ -53,6 +55,7 @@ __all__ = [
     "mean_of",
     "mixture_cdf",
     "mixture_quantile",
+    "peakedness",
     "point_masses",
     "quantile_of",
     "residual_masses",

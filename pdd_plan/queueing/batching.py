@@ -82,6 +82,7 @@ def continuous_batching(
     slots_per_engine: int,
     reserved_s: float = 0.0,
     output_scv: float = 1.0,
+    peakedness: float = 1.0,
 ) -> BatchingResult:
     """Steady state of engines that share their requests evenly, batch by batch.
 
@@ -102,6 +103,9 @@ def continuous_batching(
     output_scv : float
         Squared coefficient of variation of the output tokens [1]. It scales the wait of those who
         wait by (1 + scv)/2, exact for one slot; nothing else depends on it.
+    peakedness : float
+        Variance over mean of the number that arrivals would keep in unlimited slots [1]; 1 for
+        Poisson arrivals.
 
     Returns
     -------
@@ -119,7 +123,9 @@ def continuous_batching(
         raise ValueError(f"the arrival rate must be above 0 requests/s, not {arrival_rate_per_s}")
     if not output_scv >= 0.0:
         raise ValueError(f"output_scv must be 0 or more, not {output_scv}")
-    chain = BatchingChain(mean_output_tokens, step_s, engines, slots_per_engine, reserved_s)
+    chain = BatchingChain(
+        mean_output_tokens, step_s, engines, slots_per_engine, reserved_s, peakedness
+    )
     masses, ratio, full = chain.solve(arrival_rate_per_s)
     active = np.concatenate(([0.0], chain.active))
     mean_active = float(masses @ active)
@@ -143,13 +149,13 @@ class BatchingChain:
 
     Parameters
     ----------
-    mean_output_tokens, step_s, engines, slots_per_engine, reserved_s
+    mean_output_tokens, step_s, engines, slots_per_engine, reserved_s, peakedness
         As for `continuous_batching`.
 
     Attributes
     ----------
     active : ndarray, shape (n,)
-        Numbers of active requests 1 ... n, n = engines times slots.
+        Numbers of active requests up to engines times slots, in steps of the peakedness.
     step : ndarray, shape (n,)
         Step time [s].
     rate : ndarray, shape (n,)
@@ -163,6 +169,7 @@ class BatchingChain:
         engines: int,
         slots_per_engine: int,
         reserved_s: float = 0.0,
+        peakedness: float = 1.0,
     ) -> None:
         steps = np.asarray(step_s, dtype=np.float64)[:slots_per_engine]
         if engines < 1 or slots_per_engine < 1:
@@ -175,11 +182,16 @@ class BatchingChain:
             raise ValueError(f"mean output tokens must be positive, not {mean_output_tokens}")
         if not (reserved_s >= 0.0 and np.isfinite(reserved_s)):
             raise ValueError(f"reserved_s must be finite and 0 s or more, not {reserved_s}")
-        self.active = np.arange(1.0, engines * slots_per_engine + 1.0)
+        if not peakedness > 0.0:
+            raise ValueError(f"peakedness must be above 0, not {peakedness}")
+        # Hayward: arrivals of peakedness z to n slots are as Poisson arrivals, in units of z
+        most = engines * slots_per_engine
+        units = max(round(most / peakedness), 1)
+        self.active = np.arange(1.0, units + 1.0) * (most / units)
         batch = np.maximum(self.active / engines, 1.0)
         self.step = np.interp(batch, np.arange(1.0, steps.size + 1.0), steps)
         self.rate = self.active / (mean_output_tokens * self.step)
-        self.reserved_s = reserved_s
+        self.reserved_s, self._unit = reserved_s, most / units
         self._log_rates = np.concatenate(([0.0], np.cumsum(np.log(self.rate))))
         self._counts = np.arange(self.active.size + 1.0)
 
@@ -221,7 +233,7 @@ class BatchingChain:
         """Steady state with slots held by requests that are not active yet."""
         from scipy.special import gammaincc, gammaln
 
-        load, counts = arrivals * self.reserved_s, self._counts
+        load, counts = arrivals * self.reserved_s / self._unit, self._counts
         log_held = counts * np.log(load) - load - gammaln(counts + 1.0)
         all_taken = log_active + log_held[::-1]  # n active and the other slots held
         one_free = log_active[:-1] + log_held[-2::-1]

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.queueing.erlang import erlang_c
 from pdd_plan.queueing.grid import TimeGrid, masses_of_survival
+from pdd_plan.queueing.peakedness import peakedness
 from pdd_plan.queueing.pool_wait import PoolWait, stretched
 from pdd_plan.queueing.recorded import WaitShift, shifted
 
@@ -254,16 +255,12 @@ def _burst_ratio(pool: PoolWait, utilization: Array, arrival_scv: float) -> Arra
     """P(W > 0) over that of Poisson arrivals, shape (m,).
 
     Hayward's approximation: arrivals of peakedness z on c servers wait as often as Poisson
-    arrivals on c/z, with z = 1 + (c_a² - 1) ∫ P(S > t)² dt / E[S] for renewal arrivals.
+    arrivals on c/z.
     """
-    order = np.argsort(pool.service)
-    times, share = pool.service[order], pool.share[order]
-    above = 1.0 - np.concatenate(([0.0], np.cumsum(share)[:-1]))
-    overlap = float(np.diff(times, prepend=0.0) @ above**2)
-    peakedness = max(1.0 + (arrival_scv - 1.0) * overlap, 1e-2)
+    peaks = peakedness(arrival_scv, pool.service, pool.share)
     load = pool.servers * utilization
     poisson = erlang_c(pool.servers, load)
-    bursty = erlang_c(pool.servers / peakedness, load / peakedness)
+    bursty = erlang_c(pool.servers / peaks, load / peaks)
     ratio = np.where(poisson > 1e-300, bursty / np.maximum(poisson, 1e-300), 1.0)
     return np.asarray(np.minimum(ratio, 1.0 / np.maximum(pool.probability(utilization), 1e-300)))
 
