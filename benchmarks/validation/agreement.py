@@ -21,8 +21,9 @@ from benchmarks.validation.document import Section, image, percent, seconds, sig
 
 Report = Callable[[str], None]
 
-GAP_SHARE = 0.15
-"""Error of the share beyond a percentile, of itself, up to which the law is right but flat there."""
+GAP_SHARE, GAP_POINTS = 0.15, 0.01
+"""Errors of the share beyond a percentile up to which the law is right, but flat there: of that
+share itself, and at most."""
 
 TIGHT_DECODE = 0.85
 """Use of main decode from which its stalls, waits and the relay's work feed on each other."""
@@ -69,8 +70,8 @@ def random_section(plans: int, folder: Path, jobs: int, report: Report) -> Secti
                 rows,
                 "lrrrrrrr",
             ),
-            f"All four figures are accepted in {percent(float(everywhere.mean()), 1)} of the fleets. "
-            + _took(outcomes),
+            f"All four figures are accepted in {percent(float(everywhere.mean()), 1)} of the "
+            f"fleets. {_took(outcomes)}",
             image("validation-errors.svg", "Histograms of relative errors"),
             image("validation-p90.svg", "Predicted against simulated P90 of TTFT"),
             _misses(outcomes),
@@ -149,7 +150,7 @@ def _summary_row(outcomes: list[Outcome], figure: str, accepted: np.ndarray) -> 
 def cause(outcome: Outcome, difference: Difference) -> str:
     """Say why a figure is off, by what can be seen of the fleet and of the law."""
     at, wanted = difference.shares
-    if wanted and abs(at - wanted) <= GAP_SHARE * (1.0 - wanted):
+    if wanted and abs(at - wanted) <= min(GAP_SHARE * (1.0 - wanted), GAP_POINTS):
         return (
             "a gap in the law: few requests lie there, so a small error of the share moves the "
             f"percentile far (predicted share {percent(at, 1)} instead of {percent(wanted)})"
