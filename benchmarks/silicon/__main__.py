@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.silicon import defaults
 from benchmarks.silicon.calibrated import calibrated_errors
-from benchmarks.silicon.data import Run, aggregated_runs
+from benchmarks.silicon.data import Run, aggregated_runs, without_settings
 from benchmarks.silicon.split import fit_dedicated, split_runs, split_scores
 from benchmarks.silicon.validate import FOLDS, Sample, Score, score
 from pdd_plan.roofline.operators import FloatArray
@@ -38,6 +38,8 @@ def main() -> None:
     held_out = score(errors)
     print(_line("six folds of whole (model, chip) groups", held_out))
     if not arguments.fast:
+        bare = Sample(without_settings(usable)).held_out(FOLDS)
+        print(_line("six folds, schedulers' settings unknown", score(bare)))
         _splits(sample)
         before, after = calibrated_errors(sample)
         print(_line("ten points of the same kind: before", score(before)))
@@ -53,7 +55,8 @@ def main() -> None:
         ranges = defaults.bootstrap(sample, arguments.draws, seed=0)
         date = datetime.date.today().isoformat()
         shipped = fit_dedicated(split_runs(arguments.data), fitted.efficiencies)
-        text = defaults.render(shipped, ranges, held_out, len(usable), date)
+        bare = score(Sample(without_settings(usable)).held_out(FOLDS))
+        text = defaults.render(shipped, ranges, held_out, bare, len(usable), date)
         print(f"\nwrote {defaults.write(text).name}")
 
 

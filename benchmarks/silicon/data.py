@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -125,6 +126,14 @@ def aggregated_runs(data_dir: Path) -> tuple[list[Run], list[Run]]:
             continue
         (marked if _outlier(row, run) else usable).append(run)
     return usable, marked
+
+
+def without_settings(runs: list[Run]) -> list[Run]:
+    """Return runs as one would know them without the launch scripts: no waits, no limits."""
+    return [
+        replace(run, settings=replace(run.settings, wait_steps=0.0, max_running=math.inf))
+        for run in runs
+    ]
 
 
 def _unclear(row: dict[str, str]) -> bool:

@@ -12,15 +12,13 @@ import numpy as np
 from pdd_plan.catalog import ChipProfile, ModelProfile
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.kv_cache import caches_in_memory
+from pdd_plan.fleet.measured_tables import with_tables
 from pdd_plan.fleet.problem import FloatArray, PoolOption, Role
 from pdd_plan.queueing import RecordedWork
 from pdd_plan.roofline import (
-    DecodeTable,
     Efficiencies,
     EngineShape,
     EngineTimes,
-    MeasuredTimes,
-    PrefillTable,
     candidate_shapes,
     make_engine_times,
 )
@@ -160,15 +158,9 @@ class EngineCatalog:
             serving.framework,
             serving.memory_fraction,
         )
-        if spec is None or (spec.prefill_table is None and spec.decode_table is None):
+        if spec is None:
             return times
-        prefill = decode = None
-        if spec.prefill_table is not None:
-            prefill = PrefillTable(spec.prefill_table.tokens, spec.prefill_table.time_s)
-        if spec.decode_table is not None:
-            table = spec.decode_table
-            decode = DecodeTable(table.batch, table.context_tokens, table.step_s)
-        return MeasuredTimes(times, prefill, decode, extrapolate=True)
+        return with_tables(times, spec, shape, self.scenario.source.folder)
 
     # --- pools ---------------------------------------------------------------------------------
 

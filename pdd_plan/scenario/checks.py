@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 from pdd_plan.catalog import ChipProfile, chip_names, load_chip, load_model, model_from_numbers
 from pdd_plan.errors import InputError
 from pdd_plan.scenario.check_engines import check_engines
+from pdd_plan.scenario.check_files import check_file, check_measured_files, near_file
 from pdd_plan.scenario.check_fleet import check_links, check_sites
 from pdd_plan.scenario.check_routing import check_prefill_routing
 from pdd_plan.scenario.check_tolerate import check_tolerate
@@ -44,7 +44,7 @@ def check_parts(parts: Parts) -> list[Fault]:
         check_prefill_routing,
         check_tolerate,
         _check_goal,
-        _check_efficiency_files,
+        check_measured_files,
     )
     return [fault for check in checks for fault in check(parts)]
 
@@ -63,7 +63,7 @@ def _check_model(parts: Parts) -> Iterator[Fault]:
             where = f"{issue.file}:{issue.line}: " if issue.file and issue.line else ""
             mend = issue.help or "check the numbers of the model"
             if isinstance(parts.model, str) and names_file(parts.model) and not issue.help:
-                mend = _near_file(parts.folder / parts.model)
+                mend = near_file(parts.folder / parts.model)
             yield path, f"{path}: {where}{issue.message}", mend
 
 
@@ -94,35 +94,7 @@ def _check_workload(parts: Parts) -> Iterator[Fault]:
             f"{path}.hit_rate is given, but the {trace.format} format has its own hits",
             "remove hit_rate",
         )
-    yield from _check_file(parts, f"{path}.path", trace.path)
-
-
-def _check_file(parts: Parts, path: str, file: str) -> Iterator[Fault]:
-    target = parts.folder / file
-    if target.is_file():
-        try:
-            with target.open("rb") as stream:
-                empty = not stream.read(1)
-        except OSError as error:
-            yield path, f"{path} = {file} cannot be read: {error.strerror}", "check its permissions"
-            return
-        if empty:
-            yield path, f"{path} = {file} is empty", "name a file with content"
-        return
-    if target.is_dir():
-        yield path, f"{path} = {file} is a folder", "name a file in it"
-        return
-    yield path, f"{path} = {file} does not exist", _near_file(target)
-
-
-def _near_file(target: Path) -> str:
-    """Return help for a file that is not there; endings do not count for likeness."""
-    folder = target.parent
-    if not folder.is_dir():
-        return f"there is no folder {folder}; paths start at the scenario's folder"
-    stems = {path.name.partition(".")[0]: path for path in sorted(folder.iterdir())}
-    near = nearest(target.name.partition(".")[0], stems)
-    return f"did you mean {stems[near]}?" if near else "paths start at the scenario's folder"
+    yield from check_file(parts, f"{path}.path", trace.path)
 
 
 def _check_slo(parts: Parts) -> Iterator[Fault]:
@@ -177,7 +149,7 @@ def _check_chips(parts: Parts) -> Iterator[Fault]:
                 place = f"{issue.file}:{issue.line}: " if issue.line else ""
                 named_file = offer.profile or offer.relative_to or ""
                 missing = names_file(named_file) and not (parts.folder / named_file).is_file()
-                mend = _near_file(parts.folder / named_file) if missing else _chip_help(issue.help)
+                mend = near_file(parts.folder / named_file) if missing else _chip_help(issue.help)
                 yield where, f"{where}: {place}{issue.message}", mend
             continue
         limited = parts.sites.get(site)
@@ -307,15 +279,3 @@ def _check_goal(parts: Parts) -> Iterator[Fault]:
             f"tie_break = {parts.tie_break} does not go with routing.between = prefill",
             "remove tie_break",
         )
-
-
-def _check_efficiency_files(parts: Parts) -> Iterator[Fault]:
-    sections = [("efficiencies", parts.efficiencies)]
-    sections += [
-        (f"sites.{site}.chips.{chip}.efficiencies", offer.efficiencies)
-        for (site, chip), offer in parts.offers.items()
-    ]
-    sections += [(f"engines.{i}.efficiencies", e.efficiencies) for i, e in parts.engines.items()]
-    for path, section in sections:
-        if section is not None and section.file is not None:
-            yield from _check_file(parts, f"{path}.file", section.file)

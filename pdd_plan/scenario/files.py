@@ -191,7 +191,8 @@ def named_files(data: Any, folder: Path) -> tuple[Path, ...]:
     note(workload.get("trace") if isinstance(workload, dict) else None, "path")
     note(data.get("efficiencies"), "file")
     for engine in _items(data.get("engines")):
-        note(engine.get("efficiencies") if isinstance(engine, dict) else None, "file")
+        for key in ("efficiencies", "prefill_table", "decode_table"):
+            note(engine.get(key) if isinstance(engine, dict) else None, "file")
     for site in _items(data.get("sites")):
         for offer in _items(site.get("chips") if isinstance(site, dict) else None):
             note(offer, "profile", always=False)

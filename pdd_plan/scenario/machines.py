@@ -32,16 +32,29 @@ class Precision(Section):
     kv_cache: CacheFormat = Field(default="bf16", description="Format of the KV cache.")
 
 
+TableFile = Annotated[
+    str | None,
+    Field(
+        default=None,
+        min_length=1,
+        description="CSV of measured points, as `pdd-plan calibrate` reads it, relative to the "
+        "scenario, instead of the other keys; rows of another phase, chip or shape are left out.",
+    ),
+]
+
+
 class PrefillTable(Section):
     """Measured prefill times of one engine; interpolated between the points."""
 
+    file: TableFile
     tokens: tuple[PositiveTokens, ...] = Field(
+        default=(),
         strict=False,
-        min_length=1,
-        description="Uncached tokens, ascending.",
+        description="Uncached tokens, ascending. This or `file` is required.",
         examples=["[1000, 8000]"],
     )
     time_s: tuple[PositiveSeconds, ...] = Field(
+        default=(),
         alias="time",
         strict=False,
         description="Time of the prefill of one request, one for each entry of `tokens`.",
@@ -50,6 +63,7 @@ class PrefillTable(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        _one_source(self.file, {"tokens": self.tokens, "time": self.time_s})
         check_table(self.tokens, self.time_s, "time", "s")
         return self
 
@@ -57,20 +71,22 @@ class PrefillTable(Section):
 class DecodeTable(Section):
     """Measured decode steps of one engine; interpolated between the points."""
 
+    file: TableFile
     batch: tuple[Annotated[float, Quantity("factor", "1", ge=1, le=1e6)], ...] = Field(
+        default=(),
         strict=False,
-        min_length=1,
-        description="Requests on the engine, ascending.",
+        description="Requests on the engine, ascending. This or `file` is required.",
         examples=["[1, 32]"],
     )
     context_tokens: tuple[PositiveTokens, ...] = Field(
+        default=(),
         alias="context",
         strict=False,
-        min_length=1,
         description="Context lengths, ascending.",
         examples=["[1000, 64000]"],
     )
     step_s: tuple[Annotated[tuple[PositiveSeconds, ...], Field(strict=False)], ...] = Field(
+        default=(),
         alias="time",
         strict=False,
         description="Time of one step: a row for each entry of `batch`, in it one value for each "
@@ -80,6 +96,8 @@ class DecodeTable(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        keys = {"batch": self.batch, "context": self.context_tokens, "time": self.step_s}
+        _one_source(self.file, keys)
         _ascending(self.batch, "batch")
         _ascending(self.context_tokens, "context")
         _same_size(self.step_s, self.batch, "time", "batch")
@@ -89,6 +107,15 @@ class DecodeTable(Section):
         for column in zip(*self.step_s, strict=True):
             _not_falling(column, "time")
         return self
+
+
+def _one_source(file: str | None, keys: dict[str, tuple[Any, ...]]) -> None:
+    """Refuse a table that has neither its keys nor a file, or both."""
+    for key, values in keys.items():
+        if file is not None and values:
+            raise problem(": file and the table itself exclude each other", "remove one", key)
+        if file is None and not values:
+            raise problem(" is missing, and so is file", f"give {', '.join(keys)}, or file", key)
 
 
 def check_table(tokens: tuple[float, ...], values: tuple[float, ...], key: str, unit: str) -> None:
