@@ -19,7 +19,7 @@ from pdd_plan.optimizer.search import OPTIMAL_GAP, Certificate
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.objectives import ObjectiveProof
-from pdd_plan.studies.outages import outage_result, pool_outages
+from pdd_plan.studies.outages import outage_result, pool_name, pool_outages
 from pdd_plan.studies.rates import BUDGET_SLACK
 from pdd_plan.studies.resilience_cases import Case, Cases, Tolerance
 from pdd_plan.studies.resilience_refusals import over_budget, why_not
@@ -188,6 +188,8 @@ def _sensitivity(
         if removal.part.kind == "engines":
             pool, count = problem.pools[index], chosen.engines[index] - 1
             change, path = f"one {pool.role} engine fewer at {pool.site}", pool.label
+            if pool_name(problem, chosen, index).count("/") > 1:
+                change += f" ({pool.chip} {pool.shape})"
             value: str | int = count
         else:
             lane, level = problem.lanes[index], chosen.levels[index]

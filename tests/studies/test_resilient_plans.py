@@ -27,10 +27,11 @@ def what_is_left(plan: Plan, outage: OutageResult) -> Plan:
     kind, _, name = outage.outage.partition(":")
     pools = tuple(pool for pool in plan.pools if kind != "site" or pool.site != name)
     if kind == "engines":
-        site, role = name.split("/")[:2]
+        site, role, *shape = name.split("/")
         pools = tuple(
             pool.model_copy(update={"engines": pool.engines - (outage.engines_lost or 0)})
             if (pool.site, pool.role) == (site, role)
+            and shape in ([], [f"{pool.chip} {pool.shape}"])
             else pool
             for pool in pools
         )
