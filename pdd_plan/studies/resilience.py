@@ -116,13 +116,17 @@ def cheapest_survivor(cases: Cases, found: list[Case]) -> Candidate | None:
     """
     problem = cases.model.problem
     cheaper = Cheaper(cases.survival, cases.deadline, cases.options.progress)
-    pruned: dict[tuple[tuple[int, ...], tuple[int, ...]], Candidate] = {}
+    tried: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+    pruned: list[Candidate] = []
     for start in starts(cases, found):
         held = cases.survival.holds(start)
-        if held is not None:
-            less = cheaper.prune(held)
-            pruned[less.engines, less.levels] = less
-    ranked = sorted(pruned.values(), key=lambda fleet: fleet.usd_per_hour(problem))
+        if held is None or (held.engines, held.levels) in tried:
+            continue
+        tried.add((held.engines, held.levels))
+        less = cheaper.prune(held)
+        if all((less.engines, less.levels) != (one.engines, one.levels) for one in pruned):
+            pruned.append(less)
+    ranked = sorted(pruned, key=lambda fleet: fleet.usd_per_hour(problem))
     improved = [cheaper.improve(fleet) for fleet in ranked[:IMPROVED]]
     return min(improved, key=lambda fleet: fleet.usd_per_hour(problem), default=None)
 

@@ -12,6 +12,9 @@ from pdd_plan.studies.resilience_cases import Case, Cases
 from pdd_plan.studies.spares import plan_spares, with_counts
 from pdd_plan.studies.survivors import union
 
+ROOMY = 0.7
+"""Use of a line that a fleet to begin with is sized for."""
+
 
 def starts(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
     """Yield fleets to begin with, from the cheapest fleets of each case; not all of them survive.
@@ -38,7 +41,7 @@ def starts(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
         yield union(cases.paid)
         yield union([*reversed(usual), *cases.paid])
     yield from _aligned(cases, found)
-    yield from _spread(cases)
+    yield from _spread(cases, usual)
 
 
 def _untouched(cases: Cases, apart: list[Candidate]) -> Iterator[Candidate]:
@@ -79,28 +82,65 @@ def _aligned(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
         yield union([replace(fleets[0], engines=spared), *fleets])
 
 
-def _spread(cases: Cases) -> Iterator[Candidate]:
-    """Fleets in which each of three sites or more is sized for its part once one is lost."""
-    problem = cases.model.problem
+def _spread(cases: Cases, usual: list[Candidate]) -> Iterator[Candidate]:
+    """Fleets in which each site is sized for its part of the demand once one of them is lost.
+
+    Where any of m sites may be lost, each gets engines for the demand over m - 1, and every lane a
+    line for its part of that; what is too much is left out later.
+    """
+    problem = cases.left.problem
+    lanes = Scope().lanes_of(problem)
+    sources = list(dict.fromkeys(problem.lanes[i].source for i in sorted(lanes)))
+    targets = list(dict.fromkeys(problem.lanes[i].target for i in sorted(lanes)))
+    if not usual or max(len(sources), len(targets)) < 3:
+        return
     lost = {outage.name for outage in cases.tolerance.outages if outage.kind == "site"}
-    lanes = {i: problem.lanes[i] for i in Scope().lanes_of(problem)}
-    for ends in (
-        {i: lane.target for i, lane in lanes.items()},
-        {i: lane.source for i, lane in lanes.items()},
-    ):
-        sites = list(dict.fromkeys(ends.values()))
-        if len(sites) < 3 or not lost & set(sites):
-            continue
-        rate = problem.arrival_rate_per_s / (len(sites) - 1)
-        model = PathModel(replace(cases.left.problem, arrival_rate_per_s=rate))
-        fleets = []
-        for site in sites:
-            scope = Scope(frozenset(i for i, end in ends.items() if end == site))
-            result = search(model.problem, cases.brief_options(), model, scope)
-            if result.candidate is not None:
-                fleets.append(result.candidate)
-        if len(fleets) == len(sites):
-            yield from _all_of(problem, fleets)
+    parts = [len(s) - 1 if len(s) > 1 and lost & set(s) else 1 for s in (sources, targets)]
+    fleets = list(usual)
+    for sites, count, prefill in zip((sources, targets), parts, (True, False), strict=True):
+        if count > 1:
+            fleets += _parts_of_demand(cases, sites, count, prefill)
+    flow = problem.arrival_rate_per_s / (parts[0] * parts[1])
+    levels = tuple(
+        _roomy(cases.left, i, flow) if i in lanes else -1 for i in range(len(problem.lanes))
+    )
+    whole = replace(union(fleets), levels=levels, flows_per_s=(0.0,) * len(levels))
+    for more in (0, 1, 2):
+        counts = tuple(n + more if n else 0 for n in whole.engines)
+        for threshold, wait in dict.fromkeys((f.threshold_index, f.slot_wait) for f in fleets):
+            yield replace(whole, engines=counts, threshold_index=threshold, slot_wait=wait)
+
+
+def _parts_of_demand(
+    cases: Cases, sites: list[str], count: int, prefill: bool
+) -> Iterator[Candidate]:
+    """Engines of each site for an even part of the demand: prefill and relay, or decode."""
+    problem = cases.left.problem
+    rate = problem.arrival_rate_per_s / count
+    model = PathModel(replace(problem, arrival_rate_per_s=rate))
+    for site in sites:
+        lanes = Scope().lanes_of(problem)
+        here = [
+            i for i in lanes if site == getattr(problem.lanes[i], "source" if prefill else "target")
+        ]
+        found = search(model.problem, cases.brief_options(), model, Scope(frozenset(here)))
+        if found.candidate is not None:
+            pairs = zip(found.candidate.engines, problem.pools, strict=True)
+            own = tuple(
+                n if pool.site == site and (pool.role != "decode") == prefill else 0
+                for n, pool in pairs
+            )
+            yield replace(found.candidate, engines=own)
+
+
+def _roomy(model: PathModel, lane: int, flow_per_s: float) -> int:
+    """Smallest size of a line that a flow leaves room on, or its largest."""
+    sizes = range(model.problem.lanes[lane].bytes_per_s.size)
+    for level in sizes:
+        state = model.peak_state(lane, level, flow_per_s)
+        if state is not None and state.utilization <= ROOMY:
+            return level
+    return sizes[-1]
 
 
 def _only_pools_of(problem: Problem, fleet: Candidate) -> Problem:
@@ -115,18 +155,3 @@ def _only_pools_of(problem: Problem, fleet: Candidate) -> Problem:
         for pool, count in zip(problem.pools, fleet.engines, strict=True)
     )
     return replace(problem, pools=pools)
-
-
-def _all_of(problem: Problem, fleets: list[Candidate]) -> Iterator[Candidate]:
-    """All engines and lines of several fleets, and with a few more engines of each kind.
-
-    Half of the demand is left to be shared out, which sets shares in whole steps.
-    """
-    flows = [sum(each) for each in zip(*(f.flows_per_s for f in fleets), strict=True)]
-    engines = [sum(each) for each in zip(*(f.engines for f in fleets), strict=True)]
-    whole = replace(
-        union(fleets),
-        flows_per_s=tuple(0.5 * flow * problem.arrival_rate_per_s / sum(flows) for flow in flows),
-    )
-    for more in (0, 1, 2, 4):
-        yield replace(whole, engines=tuple(n + more if n else 0 for n in engines))

@@ -143,6 +143,18 @@ def test_a_fleet_that_survives_a_decode_site_or_line_is_the_cheapest_there_is(se
     assert cost == pytest.approx(best)
 
 
+@pytest.mark.parametrize("seed", SEEDS[1:5])
+def test_any_of_three_decode_sites(seed):
+    problem = small_problem(seed, decode_sites=3, max_engines=3, levels=1)
+    problem = replace(problem, pools=tuple(p for p in problem.pools if p.role != "relay"))
+    sites = ("decode-0", "decode-1", "decode-2")
+    tolerance = Tolerance(problem.limits, 0, losses("site", *sites))
+    best = Enumeration(problem, tolerance).best()
+    cost, lower = found_and_bound(problem, tolerance)
+    assert lower <= best * (1 + 1e-9)
+    assert cost == pytest.approx(best)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_spares_and_looser_limits_together_with_sites(seed):
