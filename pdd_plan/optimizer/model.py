@@ -7,14 +7,13 @@ Variables are named by index and never read back by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pdd_plan.optimizer.bounds import NodeBounds
 from pdd_plan.optimizer.learned import Learned
 from pdd_plan.optimizer.node import Node
 from pdd_plan.optimizer.program import Program, Variable, reduced_cost, value
+from pdd_plan.optimizer.repair import whole_states
 from pdd_plan.optimizer.site_model import SiteModel
 from pdd_plan.optimizer.solver import Outcome, SolverName
 
@@ -52,6 +51,8 @@ class NodeModel:
         self.learned = Learned(node, self.sent, usd_per_hour - floor)
         self.closed = np.zeros(self.states.size, bool)
         self.reduced = np.zeros(self.states.size)
+        self.relaxed = False
+        self._rounds = 0
         self.open: list[Variable] = []
         self.sites: list[SiteModel] = []
 
@@ -82,35 +83,32 @@ class NodeModel:
     # --- solving -------------------------------------------------------------------------------
 
     def relax(
-        self, solver: SolverName, left_s: Callable[[], float], known_bound: float
+        self, solver: SolverName, time_limit_s: float, known_bound: float
     ) -> tuple[float, list[int]]:
-        """Solve the linear relaxation until its paths are costed with their waits.
+        """Solve the linear relaxation once, and cost the paths that it uses with their waits.
+
+        The model is `relaxed` when that tells nothing new.
 
         Returns
         -------
         bound : float
             Lower bound on the cost of the node.
         states : list of int
-            Open states of the solution, the largest of each lane; empty where there is none.
+            States near the solution that carry the demand; empty where there are none.
         """
-        bound, chosen = known_bound, []
-        for _ in range(ROUNDS):
-            if left_s() <= 0.0:
-                break
-            # Reduced costs go with the bound of this relaxation, not with one known before.
-            outcome = self._build(whole=False).solve(solver, left_s(), 0.0)
-            bound = max(bound, outcome.bound)
-            if not (outcome.solved and outcome.feasible):
-                break
-            values = np.array([value(x) for x in self.open])
-            reduced = np.array([reduced_cost(x) for x in self.open])
-            self.reduced = np.maximum(self.reduced, outcome.bound + reduced)
-            open_states = np.flatnonzero(values > OPEN)
-            chosen = [int(at[np.argmax(values[at])]) for at in self.states.by_lane.values()]
-            chosen = [k for k in chosen if values[k] > OPEN]
-            if not self.learned.learn_paths(open_states.tolist()):
-                break
-        return bound, chosen
+        # Reduced costs go with the bound of this relaxation, not with one known before.
+        outcome = self._build(whole=False).solve(solver, time_limit_s, 0.0)
+        self._rounds += 1
+        bound = max(known_bound, outcome.bound)
+        if not (outcome.solved and outcome.feasible):
+            self.relaxed = True
+            return bound, []
+        values = np.array([value(x) for x in self.open])
+        reduced = np.array([reduced_cost(x) for x in self.open])
+        self.reduced = np.maximum(self.reduced, outcome.bound + reduced)
+        learned = self.learned.learn_paths(np.flatnonzero(values > OPEN).tolist())
+        self.relaxed = not learned or self._rounds == ROUNDS
+        return bound, whole_states(self.states, values, self.problem.load_steps)
 
     def close(self, usd_per_hour: float) -> None:
         """Close lane states that cost more than a known plan in the linear relaxation.

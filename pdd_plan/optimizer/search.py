@@ -21,22 +21,20 @@ from pdd_plan.optimizer.costs import SiteCosts
 from pdd_plan.optimizer.local_search import Neighborhood
 from pdd_plan.optimizer.model import NodeModel
 from pdd_plan.optimizer.node import Choice, Node
+from pdd_plan.optimizer.repair import Repair
 from pdd_plan.optimizer.results import OPTIMAL_GAP, Certificate, Scope, SearchOptions, SearchResult
 from pdd_plan.optimizer.states import StateTables
 
 __all__ = ["OPTIMAL_GAP", "Certificate", "Scope", "SearchOptions", "SearchResult", "search"]
 
 FIRST_NODES = 6
-"""Nodes tried for a first plan."""
+"""Nodes tried for a first plan, and nodes whose relaxation is solved to its end at once."""
 
 NEAR = 1.1
 """Plans up to this multiple of the best one are worth a look at what is near them."""
 
 FEW_PLANS = 24
 """Plans of a node up to which each is costed and no model is made."""
-
-FAR = 2.0
-"""Lane states are no start for a plan where it costs this multiple of the bound of the node."""
 
 FEW_STATES = 60
 """Lane states of a node up to which each is costed with its waits before any model is made."""
@@ -72,6 +70,7 @@ class _Search:
         self.cost = options.below_usd_per_hour
         self.evaluations = 0
         self.cuts = 0
+        self.relaxed = 0
         self.solved: set[int] = set()
         self.queue: list[_Open] = []
 
@@ -138,7 +137,7 @@ class _Search:
 
     def _near(self, one: _Open, states: list[int]) -> None:
         """Offer the best plan near some lane states."""
-        choice = one.node.choose(states, FAR * one.bound) if states else None
+        choice = Repair(one.node).plan(states, self.left_s) if states else None
         if choice is None:
             return
         if choice.usd_per_hour < self.cost * NEAR:
@@ -163,14 +162,16 @@ class _Search:
     def _work_on(self, one: _Open) -> None:
         """Give a node its next bound or a slice of time; put it back if it is still open."""
         if one.model is None:
-            self._relax(one)
+            self._start(one)
+        elif not one.model.relaxed:
+            self._relax(one, one.model)
         else:
-            self._turn(one)
+            self._turn(one, one.model)
         if self._open(one.bound):
             heapq.heappush(self.queue, one)
 
-    def _relax(self, one: _Open) -> None:
-        """Drop lane states by their bounds, then bound the node by its linear relaxation."""
+    def _start(self, one: _Open) -> None:
+        """Drop lane states by their bounds; cost every plan that is left if they are few."""
         bounds = one.node.bounds()
         floor, least = bounds.value, bounds.with_each()
         one.node.keep(least < self.cost)
@@ -188,9 +189,21 @@ class _Search:
             self._try_all(one, combinations)
             return
         one.model = NodeModel(one.node, bounds, self.cost, floor)
-        one.bound, states = one.model.relax(self.options.solver, self.left_s, one.bound)
-        self.cuts += one.model.learned.size
-        if self._open(one.bound):
+
+    def _relax(self, one: _Open, model: NodeModel) -> None:
+        """Bound a node by its linear relaxation: a round at a time, all at once for the first few.
+
+        The first few give plans; of the others, many get far enough above the rest by one round.
+        """
+        states: list[int] = []
+        known = model.learned.size
+        while not model.relaxed and self._open(one.bound) and self.left_s() > 0.0:
+            one.bound, states = model.relax(self.options.solver, self.left_s(), one.bound)
+            if self.relaxed >= FIRST_NODES:
+                break
+        self.cuts += model.learned.size - known
+        if model.relaxed and self._open(one.bound):
+            self.relaxed += 1
             self._near(one, states)
 
     def _try_all(self, one: _Open, combinations: list[list[int]]) -> None:
@@ -215,11 +228,9 @@ class _Search:
                 ).min()
         return gains
 
-    def _turn(self, one: _Open) -> None:
+    def _turn(self, one: _Open, model: NodeModel) -> None:
         """Give the MILP of a node one slice of time."""
-        assert one.model is not None
         self.solved.add(one.order)
-        model = one.model
         model.close(self.cost)
         deadline = time.monotonic() + FIRST_SLICE_S * 2**one.turns
         one.turns += 1

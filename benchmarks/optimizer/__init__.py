@@ -1,0 +1,1 @@
+"""How long plans for random fleets of many sites take, and how far they are proven."""
