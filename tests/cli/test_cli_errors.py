@@ -139,7 +139,9 @@ def test_a_closed_pipe_is_no_error():
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_control_c_ends_with_one_line_and_code_130(tmp_path):
     code = (
-        "import pdd_plan.scenario as s, time\n"
+        "import pdd_plan.scenario as s, signal, time\n"
+        # as in a terminal: a background job may have been started with the signal ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def load(*a, **k): print('started', flush=True); time.sleep(60)\n"
         "s.load_scenario = load\n"
         "from pdd_plan.cli.main import main\n"
