@@ -14,6 +14,7 @@ from benchmarks.silicon import defaults
 from benchmarks.silicon.calibrated import calibrated_errors
 from benchmarks.silicon.data import Run, aggregated_runs, without_settings
 from benchmarks.silicon.split import fit_dedicated, split_runs, split_scores
+from benchmarks.silicon.transferred import transferred_errors
 from benchmarks.silicon.validate import FOLDS, Sample, Score, score
 from pdd_plan.roofline.operators import FloatArray
 
@@ -48,6 +49,8 @@ def main() -> None:
     print(HEAD)
     for name, one in split_scores(arguments.data, fitted.efficiencies):
         print(_line(name, one))
+    _, transferred = transferred_errors(arguments.data)
+    print(_line("all, calibrated to aggregated runs of the kind", score(transferred)))
     print("\nHeld out, by group:\n")
     print(HEAD)
     _tables(sample, errors)

@@ -11,6 +11,7 @@ from benchmarks.silicon.calibrated import calibrated_errors
 from benchmarks.silicon.data import aggregated_runs, read_rows
 from benchmarks.silicon.settings import Configuration, held_back, settings
 from benchmarks.silicon.split import split_errors, split_runs
+from benchmarks.silicon.transferred import transferred_errors
 from benchmarks.silicon.validate import FOLDS, Sample, score
 from pdd_plan.roofline import Efficiencies
 
@@ -153,3 +154,11 @@ def test_disaggregated_runs(data_dir: Path) -> None:
     found = score(errors)
     assert found.tpot_median <= 22.0
     assert found.ttft_median <= 42.0
+
+
+@pytest.mark.long
+def test_disaggregated_runs_after_calibration_to_aggregated_ones(data_dir: Path) -> None:
+    """A chip's own deviation carries over: TPOT at most 15 %, with no disaggregated run used."""
+    before, after = (score(errors) for errors in transferred_errors(data_dir))
+    assert after.tpot_median <= 15.0 < before.tpot_median
+    assert abs(after.tpot_bias) <= 5.0
