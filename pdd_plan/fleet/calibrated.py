@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +79,9 @@ class Calibrated:
     @property
     def line(self) -> str:
         """Line to paste into the scenario."""
-        return f"efficiencies: {{file: {self.profile}}}"
+        plain = re.fullmatch(r"[\w./-]*[A-Za-z_./-][\w./-]*", self.profile) is not None
+        name = self.profile if plain else json.dumps(self.profile, ensure_ascii=False)
+        return f"efficiencies: {{file: {name}}}"
 
     @property
     def framework_line(self) -> str:

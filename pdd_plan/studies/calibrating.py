@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from pdd_plan import __version__
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.calibrated import Calibrated, Kept
-from pdd_plan.fleet.measured_runs import measured_runs
+from pdd_plan.fleet.measured_runs import RunsOfChip, measured_runs
 from pdd_plan.fleet.measurements import read_measurements
 from pdd_plan.roofline import Efficiencies
 from pdd_plan.roofline.calibration import calibrate, calibration_names
@@ -87,7 +88,7 @@ def calibrate_scenario(
     doubted = {doubt.name: doubt for doubt in everything.doubts}
     if result.doubts:
         raise InputError(_refusals(result.doubts, default, str(file)))
-    place = options.profile or Path(f"{found.chip}-{found.model}-{found.framework}.yaml")
+    place = options.profile or _default_name(found)
     _check_profile(place)
     kept = tuple(Kept(name, get_value(default, name), doubted.get(name)) for name in keep)
     calibrated = Calibrated(
@@ -211,6 +212,12 @@ def _check_profile(place: Path) -> None:
                 help="name another file",
             )
         )
+
+
+def _default_name(found: RunsOfChip) -> Path:
+    """Return a name that needs no quotes, whatever chip and model are called."""
+    words = (re.sub(r"[^\w.-]+", "-", word) for word in (found.chip, found.model, found.framework))
+    return Path("-".join(words) + ".yaml")
 
 
 def _from_scenario(place: Path, scenario: Scenario) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from pdd_plan.cli.main import app
 from pdd_plan.roofline import Efficiencies
@@ -171,6 +172,19 @@ def test_the_profile_is_named_from_the_scenario(run, folder, scenario):
     (folder / scenario).rename(folder / "plans" / "small.yaml")
     result = run("calibrate", "plans/small.yaml", "points.csv", "--profile", "fit.yaml")
     assert "efficiencies: {file: ../fit.yaml}" in result.stdout
+
+
+def test_names_that_yaml_would_misread(run, scenario, folder):
+    result = run("calibrate", scenario, "points.csv", "--profile", "my fit, new: #1.yaml")
+    line = next(row for row in result.stdout.splitlines() if "efficiencies: {" in row)
+    found = yaml.safe_load(line[line.index("efficiencies:") :])
+    assert found == {"efficiencies": {"file": "my fit, new: #1.yaml"}}
+    text = (folder / scenario).read_text(encoding="utf-8").replace("h100", "h100 new")
+    text = text.replace("{available: 8, price: 3", "{profile: h100, available: 8, price: 3")
+    (folder / "spaces.yaml").write_text(text, encoding="utf-8")
+    (folder / "points.csv").write_text(table().replace("h100", "h100 new"), encoding="utf-8")
+    assert run("calibrate", "spaces.yaml", "points.csv").exit_code == 0
+    assert (folder / "h100-new-llama-3.1-8b-vllm.yaml").exists()
 
 
 HEADER = "phase,framework,chip,tp,input_tokens,batch,ttft_ms,tpot_ms\n"
