@@ -65,7 +65,7 @@ def compare(
     from pdd_plan.cli.deliver import Target, leave
     from pdd_plan.cli.files import command_line
     from pdd_plan.cli.planning import Settings, progress
-    from pdd_plan.report.comparison import Comparison
+    from pdd_plan.report.shared_comparison import compared
     from pdd_plan.studies.compare import compare as plan_all
     from pdd_plan.studies.compare import parse_what_if
 
@@ -77,7 +77,7 @@ def compare(
     with progress(quiet) as show:
         plans = plan_all(columns, settings.options, jobs, show)
     command = command_line("compare", files, what_if=what_if, set=changes, **words)
-    comparison = Comparison(plans, command)
+    comparison = compared(plans, command)
     target.deliver(comparison)
     leave(comparison)
 

@@ -14,9 +14,10 @@ from pdd_plan.cli.options import Format, Language
 from pdd_plan.errors import InputError, Issue
 
 if TYPE_CHECKING:
-    from pdd_plan.fleet.plan import Plan
+    from pdd_plan.fleet.shared_plan import AnyPlan
     from pdd_plan.report.comparison import Comparison
     from pdd_plan.report.render import Answer
+    from pdd_plan.report.shared_comparison import SharedComparison
 
 _BY_SUFFIX = {
     ".json": Format.json,
@@ -106,7 +107,7 @@ class Target:
 
         Parameters
         ----------
-        answer : Plan, Comparison or Calibrated
+        answer : Plan, SharedPlan, Comparison or Calibrated
             What to report.
 
         Raises
@@ -137,14 +138,15 @@ class Target:
         sys.stdout.write(render(answer, form.value, lang=self.language.value))
 
 
-def leave(answer: Plan | Comparison) -> None:
+def leave(answer: AnyPlan | Comparison | SharedComparison) -> None:
     """Leave with exit code 1 if the answer is no.
 
     Parameters
     ----------
-    answer : Plan or Comparison
+    answer : Plan, SharedPlan, Comparison or SharedComparison
         No is an infeasible plan, a plan that was evaluated and misses a limit, with everything
-        there or with a part lost, and a comparison in which no plan is feasible.
+        there or with a part lost, a plan of services that take more than there is, and a
+        comparison in which no plan is feasible.
 
     Raises
     ------
@@ -152,16 +154,21 @@ def leave(answer: Plan | Comparison) -> None:
         With code 1 if the answer is no.
     """
     from pdd_plan.fleet.plan import Plan
+    from pdd_plan.fleet.shared_plan import SharedPlan
+    from pdd_plan.report.comparison import Comparison
+    from pdd_plan.report.shared_comparison import SharedComparison
 
-    if isinstance(answer, Plan):
-        lost = answer.resilience.outages if answer.resilience is not None else ()
+    if isinstance(answer, Comparison | SharedComparison):
+        no = all(plan.status == "infeasible" for plan in answer.plans)
+    else:
+        fits = answer.fits if isinstance(answer, SharedPlan) else True
+        resilience = answer.resilience if isinstance(answer, Plan) else None
+        lost = resilience.outages if resilience is not None else ()
         no = (
             answer.status == "infeasible"
-            or not all(limit.met for limit in answer.slo)
+            or not (answer.slo_met and fits)
             or any(outage.status != "kept" for outage in lost)
         )
-    else:
-        no = all(plan.status == "infeasible" for plan in answer.plans)
     if no:
         raise typer.Exit(NO)
 

@@ -59,12 +59,12 @@ def evaluate(
     from pdd_plan.cli.deliver import Target, leave
     from pdd_plan.cli.files import command_line
     from pdd_plan.cli.planning import Settings, given_or_planned, progress
-    from pdd_plan.scenario import load_scenario
+    from pdd_plan.scenario import SharedScenario, load_question, of_one_service
     from pdd_plan.studies.outage_specs import parse_outages
 
     target = Target.checked(output, form, lang, quiet)
-    loaded = load_scenario(scenario, changes or ())
-    outages = parse_outages(loaded, fail or ())
+    loaded = load_question(scenario, changes or ())
+    outages = parse_outages(of_one_service(loaded, "--fail"), fail) if fail else ()
     settings = Settings(time_limit, solver, seed, jobs)
     given = given_or_planned(loaded, plan, settings, quiet)
 
@@ -72,13 +72,22 @@ def evaluate(
         target.deliver(given)
         leave(given)
 
+    from pdd_plan.fleet.plan import Plan
+    from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
     from pdd_plan.studies.planning import evaluate_plan
+    from pdd_plan.studies.services import evaluate_services
 
     command = command_line(
         "evaluate", [scenario], plan=plan, fail=fail, set=changes, **settings.words()
     )
     with progress(quiet) as show:
         options = replace(settings.options(loaded, command), progress=show)
-        scored = evaluate_plan(loaded, given, options, outages)
+        scored: AnyPlan
+        if isinstance(loaded, SharedScenario):
+            assert isinstance(given, SharedPlan)
+            scored = evaluate_services(loaded, given, options)
+        else:
+            assert isinstance(given, Plan)
+            scored = evaluate_plan(loaded, given, options, outages)
     target.deliver(scored)
     leave(scored)

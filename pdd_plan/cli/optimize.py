@@ -24,6 +24,7 @@ from pdd_plan.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pdd_plan.fleet.shared_plan import AnyPlan
     from pdd_plan.studies.sweep_run import Runner
 
 EPILOG = "Example:  pdd-plan optimize quickstart --set 'slo.ttft_p90=8 s' -o plan.json"
@@ -62,26 +63,31 @@ def optimize(
 ) -> None:
     """Plan the cheapest fleet that keeps every limit, with proof and baselines."""
     from pdd_plan.cli.deliver import Target, leave
-    from pdd_plan.scenario import load_scenario
+    from pdd_plan.scenario import load_question, of_one_service
 
     target = Target.checked(output, form, lang, quiet)
-    loaded = load_scenario(scenario, changes or ())
+    loaded = load_question(scenario, changes or ())
 
     from pdd_plan.cli.files import command_line
     from pdd_plan.cli.planning import Settings, progress
     from pdd_plan.studies.planning import plan_scenario
+    from pdd_plan.studies.services import plan_question
 
     settings = Settings(time_limit, solver, seed)
     command = command_line("optimize", [scenario], set=changes, **settings.words(), why=why)
     options = settings.options(loaded, command)
     with progress(quiet) as show:
-        plan = plan_scenario(loaded, replace(options, progress=show))
+        answer: AnyPlan
         if why:
             from pdd_plan.studies.why import explained
 
-            plan = explained(plan, loaded, scenario, options, _runner(jobs, show), changes or ())
-    target.deliver(plan)
-    leave(plan)
+            one = of_one_service(loaded, "optimize --why")
+            plan = plan_scenario(one, replace(options, progress=show))
+            answer = explained(plan, one, scenario, options, _runner(jobs, show), changes or ())
+        else:
+            answer = plan_question(loaded, replace(options, progress=show))
+    target.deliver(answer)
+    leave(answer)
 
 
 def _runner(jobs: int | None, show: Callable[..., None] | None) -> Runner:

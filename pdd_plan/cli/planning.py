@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pdd_plan.cli.options import Solver
 
 if TYPE_CHECKING:
-    from pdd_plan.fleet.plan import Plan
-    from pdd_plan.scenario import Scenario
+    from pdd_plan.fleet.shared_plan import AnyPlan
+    from pdd_plan.scenario import Question
     from pdd_plan.studies.planning import PlanOptions
 
 
@@ -45,12 +45,12 @@ class Settings:
             "seed": self.seed or None,
         }
 
-    def options(self, scenario: Scenario, command: str) -> PlanOptions:
+    def options(self, scenario: Question, command: str) -> PlanOptions:
         """Return the planner's options for a scenario.
 
         Parameters
         ----------
-        scenario : Scenario
+        scenario : Scenario or SharedScenario
             Its section ``optimizer`` fills what is not given.
         command : str
             The command line that plans it again.
@@ -97,15 +97,17 @@ def progress(quiet: bool) -> Iterator[Callable[..., None] | None]:
         sys.stderr.flush()
 
 
-def given_or_planned(scenario: Scenario, plan: str | None, settings: Settings, quiet: bool) -> Plan:
+def given_or_planned(
+    question: Question, plan: str | None, settings: Settings, quiet: bool
+) -> AnyPlan:
     """Return the plan of a file, or else the best plan of the scenario.
 
     Parameters
     ----------
-    scenario : Scenario
+    question : Scenario or SharedScenario
         As loaded.
     plan : str or None
-        File with a saved plan.
+        File with a saved plan, of one service or of several as the scenario.
     settings : Settings
         How to plan where no file is given.
     quiet : bool
@@ -114,15 +116,18 @@ def given_or_planned(scenario: Scenario, plan: str | None, settings: Settings, q
     Raises
     ------
     InputError
-        If the file holds no plan, or the scenario cannot be planned.
+        If the file holds no plan of this kind, or the scenario cannot be planned.
     """
     from pdd_plan.cli.files import existing_file
     from pdd_plan.fleet.plan import load_plan
+    from pdd_plan.fleet.shared_plan import load_shared_plan
+    from pdd_plan.scenario import SharedScenario
 
     if plan is not None:
-        return load_plan(existing_file(plan, "plan"))
+        file = existing_file(plan, "plan")
+        return load_shared_plan(file) if isinstance(question, SharedScenario) else load_plan(file)
 
-    from pdd_plan.studies.planning import plan_scenario
+    from pdd_plan.studies.services import plan_question
 
     with progress(quiet) as show:
-        return plan_scenario(scenario, replace(settings.options(scenario, ""), progress=show))
+        return plan_question(question, replace(settings.options(question, ""), progress=show))

@@ -31,7 +31,7 @@ def report(
     """Show a saved plan again: on the console, as Markdown, CSV, HTML or JSON."""
     from pdd_plan.cli.deliver import Target
     from pdd_plan.cli.files import existing_file
-    from pdd_plan.fleet.plan import load_plan
+    from pdd_plan.fleet.shared_plan import load_any_plan
 
     target = Target.checked(output, form, lang, quiet)
-    target.deliver(load_plan(existing_file(plan, "plan")))
+    target.deliver(load_any_plan(existing_file(plan, "plan")))

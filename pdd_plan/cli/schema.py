@@ -48,7 +48,7 @@ def _text(what: What) -> str:
 
         return reference_markdown()
     if what is What.plan:
-        from pdd_plan.fleet.plan import plan_json_schema as described
+        from pdd_plan.fleet.shared_plan import any_plan_json_schema as described
     else:
         from pdd_plan.scenario.json_schema import scenario_json_schema as described
     return json.dumps(described(), indent=2, ensure_ascii=False) + "\n"

@@ -42,22 +42,25 @@ def simulate(
     from pdd_plan.cli.planning import Settings, given_or_planned, progress
     from pdd_plan.cli.simulate_tables import simulation_tables
     from pdd_plan.cli.tables import print_tables
-    from pdd_plan.scenario import load_scenario
+    from pdd_plan.scenario import load_question
     from pdd_plan.simulation import SimulationOptions
 
-    loaded = load_scenario(scenario, changes or ())
+    loaded = load_question(scenario, changes or ())
     given = given_or_planned(loaded, plan, Settings(), quiet)
 
-    from pdd_plan.studies.simulating import simulate_plan
+    from pdd_plan.studies.simulating import simulate_any
 
     options = SimulationOptions(requests=requests, replications=runs, seed=seed, jobs=jobs)
     with progress(quiet) as show:
-        report = simulate_plan(
+        reports = simulate_any(
             loaded, given, options, show and (lambda share: show("simulating", share))
         )
-    print_tables(loaded.name, "predicted and simulated", simulation_tables(report), form.value)
+    tables = [
+        table for name, report in reports.items() for table in simulation_tables(report, name)
+    ]
+    print_tables(loaded.name, "predicted and simulated", tables, form.value)
     if not quiet:
-        speed = report.result.simulated_per_s
+        speed = min(report.result.simulated_per_s for report in reports.values())
         note(f"note: {runs} runs of {requests} requests, {speed:,.0f} requests/s on one core")
-    if report.missed:
+    if any(report.missed for report in reports.values()):
         raise typer.Exit(NO)

@@ -10,13 +10,15 @@ from pdd_plan.report.tidy import Tidy
 from pdd_plan.studies.simulating import Comparison, SimulationReport
 
 
-def simulation_tables(report: SimulationReport) -> list[Listing]:
+def simulation_tables(report: SimulationReport, service: str = "") -> list[Listing]:
     """Return the table of predicted against simulated figures.
 
     Parameters
     ----------
     report : SimulationReport
         From `pdd_plan.studies.simulating.simulate_plan`.
+    service : str
+        Name of the service, where there are several.
     """
     shown = tuple(_shown(row) for row in report.rows)
     raw = tuple(
@@ -34,8 +36,8 @@ def simulation_tables(report: SimulationReport) -> list[Listing]:
     )
     keys = ("what", "unit", "predicted", "simulated", "half_width", "difference", "limit", "met")
     labels = ("", "Predicted", "Simulated", "95 % interval", "Off by", "Limit")
-    tidy = Tidy("simulation", keys, raw)
-    return [Listing("Figures", labels, shown, tidy, frozenset(range(1, 6)))]
+    tidy = Tidy(service or "simulation", keys, raw)
+    return [Listing(service or "Figures", labels, shown, tidy, frozenset(range(1, 6)))]
 
 
 def _shown(row: Comparison) -> tuple[str, ...]:

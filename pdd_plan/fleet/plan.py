@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -98,6 +98,8 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 
+M = TypeVar("M", bound=PlanModel)
+
 
 class Plan(PlanModel):
     """The answer to a scenario: a fleet, what it does, and how sure that is."""
@@ -147,6 +149,11 @@ class Plan(PlanModel):
             raise ValueError("cost, latency, routing and demand are needed unless infeasible")
         return self
 
+    @property
+    def slo_met(self) -> bool:
+        """Whether every limit is kept."""
+        return all(limit.met for limit in self.slo)
+
     def to_json(self) -> str:
         """Return the plan as indented JSON, keys in the order of the contract."""
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
@@ -176,24 +183,42 @@ def load_plan(path: str | Path) -> Plan:
         If the file cannot be read, is no JSON, is of another schema version, or does not follow
         the contract; every offending key is an issue of its own.
     """
-    file = str(path)
+    return parse_plan(plan_text(path), str(path))
+
+
+def plan_text(path: str | Path) -> str:
+    """Read the file of a plan as text; raises as `load_plan` does."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InputError(
             Issue(
                 f"cannot read the plan: {reason}",
-                file=file,
+                file=str(path),
                 help="give a plan written by "
                 "`pdd-plan optimize SCENARIO --format json -o plan.json`",
             )
         ) from error
-    return parse_plan(text, file)
 
 
 def parse_plan(text: str, file: str = "") -> Plan:
     """Parse the JSON text of a plan; `file` names it in errors. Raises as `load_plan` does."""
+    if "services" in plan_data(text, file):
+        raise InputError(
+            Issue(
+                "the plan is of several services, and this works on the plan of one",
+                file=file,
+                path="services",
+                line=_line_of(text, ("services",)),
+                help="give a plan of a scenario without services",
+            )
+        )
+    return parsed(Plan, text, file)
+
+
+def plan_data(text: str, file: str) -> dict[str, Any]:
+    """Return the plain data of a plan of this schema version; raises as `load_plan` does."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
@@ -207,8 +232,14 @@ def parse_plan(text: str, file: str = "") -> Plan:
             )
         ) from error
     _check_version(data, text, file)
+    assert isinstance(data, dict)
+    return data
+
+
+def parsed(kind: type[M], text: str, file: str) -> M:
+    """Return a plan of a kind from its text; raises as `load_plan` does."""
     try:
-        return Plan.model_validate_json(text)
+        return kind.model_validate_json(text)
     except ValidationError as error:
         raise InputError([_issue(item, text, file) for item in error.errors()]) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pdd_plan.errors import InputError, Issue
@@ -23,22 +24,32 @@ class Comparison:
     command: str = ""
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.alternatives]
-        if not names:
-            raise InputError(Issue("nothing to compare", help="give at least one plan"))
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(
-                Issue(
-                    f"two alternatives are named {twice[0]!r}",
-                    help="give each its own name, such as --what-if 'more h20: path=value'",
-                )
-            )
+        require_names([name for name, _ in self.alternatives])
 
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The plans without their names."""
         return tuple(plan for _, plan in self.alternatives)
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Refuse a comparison of nothing, or of two alternatives of one name.
+
+    Raises
+    ------
+    InputError
+        Saying which.
+    """
+    if not names:
+        raise InputError(Issue("nothing to compare", help="give at least one plan"))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            Issue(
+                f"two alternatives are named {twice[0]!r}",
+                help="give each its own name, such as --what-if 'more h20: path=value'",
+            )
+        )
 
 
 def comparison_tables(comparison: Comparison) -> tuple[Tidy, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report import digits, sentences
 from pdd_plan.report.comparison import Comparison
 from pdd_plan.report.digits import clean
@@ -15,18 +17,21 @@ from pdd_plan.report.tidy import Value
 PoolKey = tuple[str, str, str]
 
 
+P = TypeVar("P", Plan, SharedPlan)
+
+
 @dataclass(frozen=True)
-class Row:
+class Row(Generic[P]):
     """One row: how to read its value off a plan, how to write it, and which end is best."""
 
     label: str
-    value: Callable[[Plan], Value]
-    text: Callable[[Plan], str]
+    value: Callable[[P], Value]
+    text: Callable[[P], str]
     best: Callable[[Sequence[float]], float] | None = None
     is_cost: bool = False
 
 
-def all_rows(comparison: Comparison, labels: Labels) -> list[Row]:
+def all_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
     """Return every row of the comparison, in the order of reading."""
     return [
         *_money_rows(comparison, labels),
@@ -37,7 +42,7 @@ def all_rows(comparison: Comparison, labels: Labels) -> list[Row]:
     ]
 
 
-def _money_rows(comparison: Comparison, labels: Labels) -> list[Row]:
+def _money_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
     currencies = {plan.currency for plan in comparison.plans}
     one = clean(currencies.pop()) if len(currencies) == 1 else ""
 
@@ -84,8 +89,8 @@ def _signed(value: Value) -> str:
     return f"+{digits.percent(value)}" if value > 0 else digits.percent(value)
 
 
-def _latency_rows(comparison: Comparison, labels: Labels) -> list[Row]:
-    def times(metric: str, name: str) -> Row:
+def _latency_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
+    def times(metric: str, name: str) -> Row[Plan]:
         def value(plan: Plan) -> Value:
             return getattr(getattr(plan.latency, metric, None), name, None)
 
@@ -111,7 +116,7 @@ def _latency_rows(comparison: Comparison, labels: Labels) -> list[Row]:
     return [*rows, Row(labels.word("limits_met"), met, met_text)]
 
 
-def _load_rows(comparison: Comparison, labels: Labels) -> list[Row]:
+def _load_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
     def demand(plan: Plan) -> Value:
         return plan.demand.requests_per_s if plan.demand is not None else None
 
@@ -145,7 +150,7 @@ def _number(value: Value) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _fleet_rows(comparison: Comparison, labels: Labels) -> list[Row]:
+def _fleet_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
     plans = comparison.plans
 
     def of_routing(key: str) -> Callable[[Plan], Value]:
@@ -177,7 +182,7 @@ def _fleet_rows(comparison: Comparison, labels: Labels) -> list[Row]:
     return [*rows, _total_row(labels)]
 
 
-def _chips_row(key: PoolKey, labels: Labels) -> Row:
+def _chips_row(key: PoolKey, labels: Labels) -> Row[Plan]:
     role, site, chip = key
 
     def chips(plan: Plan) -> Value:
@@ -188,7 +193,7 @@ def _chips_row(key: PoolKey, labels: Labels) -> Row:
     return Row(label, chips, lambda plan: digits.number(_number(chips(plan)), 0))
 
 
-def _total_row(labels: Labels) -> Row:
+def _total_row(labels: Labels) -> Row[Plan]:
     def chips(plan: Plan) -> Value:
         return sum(pool.chips for pool in plan.pools) if plan.pools else None
 
@@ -196,7 +201,7 @@ def _total_row(labels: Labels) -> Row:
     return Row(label, chips, lambda plan: digits.number(_number(chips(plan)), 0))
 
 
-def _link_row(key: tuple[str, str], labels: Labels) -> Row:
+def _link_row(key: tuple[str, str], labels: Labels) -> Row[Plan]:
     def gbps(plan: Plan) -> Value:
         mine = [p.gbps for p in plan.links if (p.from_site, p.to_site) == key]
         return sum(mine) if plan.pools else None
@@ -205,7 +210,7 @@ def _link_row(key: tuple[str, str], labels: Labels) -> Row:
     return Row(label, gbps, lambda plan: digits.significant(_number(gbps(plan)), 6))
 
 
-def _proof_rows(labels: Labels) -> list[Row]:
+def _proof_rows(labels: Labels) -> list[Row[Plan]]:
     def gap(plan: Plan) -> Value:
         return plan.certificate.gap if plan.certificate is not None else None
 

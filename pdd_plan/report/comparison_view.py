@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.shared_plan import AnyPlan
 from pdd_plan.report import charts, digits
 from pdd_plan.report.blocks import (
     Column,
@@ -18,7 +18,7 @@ from pdd_plan.report.blocks import (
     View,
 )
 from pdd_plan.report.comparison import Comparison
-from pdd_plan.report.comparison_rows import Row, all_rows
+from pdd_plan.report.comparison_rows import P, Row, all_rows
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 
@@ -47,16 +47,20 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
     rows = all_rows(comparison, labels)
     table = Table(
         (Column(""), *(Column(name, right=True) for name in names)),
-        tuple(_cells(row, comparison) for row in rows),
+        tuple(cells(row, comparison.plans) for row in rows),
         wide=True,
     )
-    notes = [Sentence("", said, "bad") for said in _notes(comparison, labels)]
-    legend = Sentences((*notes, Sentence("", labels.say("legend"), "faint")))
+    said = [Sentence("", text, "bad") for text in notes(comparison.plans, labels)]
+    legend = Sentences((*said, Sentence("", labels.say("legend"), "faint")))
     sections = [
-        *_warnings(comparison, labels),
+        *warnings(comparison.alternatives, labels),
         Section("comparison", labels.word("comparison"), (table, legend)),
         *_charts(comparison, labels),
-        Section("reproduce", labels.word("reproduce"), (_footer(comparison, labels),)),
+        Section(
+            "reproduce",
+            labels.word("reproduce"),
+            (footer(comparison.alternatives, comparison.command, labels),),
+        ),
     ]
     return View(
         title=labels.word("comparison"),
@@ -72,28 +76,27 @@ def _charts(comparison: Comparison, labels: Labels) -> list[Section]:
     return [Section("charts", labels.word("charts"), drawn, detail=True)] if drawn else []
 
 
-def _cells(row: Row, comparison: Comparison) -> tuple[Text, ...]:
+def cells(row: Row[P], plans: Sequence[P]) -> tuple[Text, ...]:
     """Return a row in which what differs from the first and what is best are marked.
 
     Numbers are held to be equal where the reader sees no difference between them.
     """
-    plans = comparison.plans
     said = [row.text(plan) for plan in plans]
     known = [text for text in said if text != digits.MISSING]
     differs = len(set(known)) > 1
     best = _best(row, plans, said) if differs else None
-    cells = [Text(f"~ {row.label}" if differs else f"  {row.label}", "" if differs else "faint")]
+    texts = [Text(f"~ {row.label}" if differs else f"  {row.label}", "" if differs else "faint")]
     for plan, text in zip(plans, said, strict=True):
         if best is not None and text == best and _counts(row, plan):
-            cells.append(Text(f"{text} *", "best"))
+            texts.append(Text(f"{text} *", "best"))
         elif differs and known and text not in (known[0], digits.MISSING):
-            cells.append(Text(f"{text}  ", "changed"))
+            texts.append(Text(f"{text}  ", "changed"))
         else:
-            cells.append(Text(f"{text}  "))
-    return tuple(cells)
+            texts.append(Text(f"{text}  "))
+    return tuple(texts)
 
 
-def _best(row: Row, plans: Sequence[Plan], said: Sequence[str]) -> str | None:
+def _best(row: Row[P], plans: Sequence[P], said: Sequence[str]) -> str | None:
     """Return the best text among plans that meet their limits; None where ranks say nothing."""
     if row.best is None or (row.is_cost and len({plan.currency for plan in plans}) > 1):
         return None
@@ -108,34 +111,32 @@ def _best(row: Row, plans: Sequence[Plan], said: Sequence[str]) -> str | None:
     return next(text for value, text in ranked if value == end)
 
 
-def _counts(row: Row, plan: Plan) -> bool:
+def _counts(row: Row[P], plan: P) -> bool:
     """Say whether a plan may be called best: one that misses a limit is not the cheapest."""
-    return plan.status != "infeasible" and (not row.is_cost or all(item.met for item in plan.slo))
+    return plan.status != "infeasible" and (not row.is_cost or plan.slo_met)
 
 
-def _notes(comparison: Comparison, labels: Labels) -> list[str]:
-    plans = comparison.plans
-    notes = []
+def notes(plans: Sequence[AnyPlan], labels: Labels) -> list[str]:
+    """Return what makes costs of plans hard to compare."""
+    found = []
     if len({plan.currency for plan in plans}) > 1:
-        notes.append(labels.say("other_currencies"))
+        found.append(labels.say("other_currencies"))
     if len({plan.demand for plan in plans if plan.demand is not None}) > 1:
-        notes.append(labels.say("other_scenarios"))
-    return notes
+        found.append(labels.say("other_scenarios"))
+    return found
 
 
-def _warnings(comparison: Comparison, labels: Labels) -> list[Section]:
+def warnings(alternatives: Sequence[tuple[str, AnyPlan]], labels: Labels) -> list[Section]:
     """Return every warning once, with the alternatives it is about."""
     about: dict[str, list[str]] = {}
-    for name, plan in comparison.alternatives:
+    for name, plan in alternatives:
         said = list(plan.warnings)
         if plan.infeasibility is not None:
             said.append(plan.infeasibility.reason)
         for text in dict.fromkeys(said):
             about.setdefault(text, []).append(clean(name))
     texts = [
-        Sentence(
-            "" if len(names) == len(comparison.plans) else ", ".join(names), clean(text), "bad"
-        )
+        Sentence("" if len(names) == len(alternatives) else ", ".join(names), clean(text), "bad")
         for text, names in about.items()
     ]
     if not texts:
@@ -143,17 +144,17 @@ def _warnings(comparison: Comparison, labels: Labels) -> list[Section]:
     return [Section("warnings", labels.word("warnings"), (Sentences(tuple(texts)),))]
 
 
-def _footer(comparison: Comparison, labels: Labels) -> Facts:
+def footer(alternatives: Sequence[tuple[str, AnyPlan]], command: str, labels: Labels) -> Facts:
     """Return how to get the comparison again; alternatives of the same origin share a line."""
     facts = []
-    if comparison.command:
-        facts.append(Fact(labels.word("command"), (Text(clean(comparison.command)),)))
-    versions = ", ".join(dict.fromkeys(clean(plan.tool_version) for plan in comparison.plans))
+    if command:
+        facts.append(Fact(labels.word("command"), (Text(clean(command)),)))
+    versions = ", ".join(dict.fromkeys(clean(plan.tool_version) for _, plan in alternatives))
     facts.append(Fact(labels.word("version"), (Text(f"pdd-plan {versions}"),)))
     origins: dict[tuple[str, ...], list[str]] = {}
-    for name, plan in comparison.alternatives:
-        command = plan.command if plan.command != comparison.command else ""
-        origin = (plan.scenario.name, plan.scenario.sha256, command)
+    for name, plan in alternatives:
+        own = plan.command if plan.command != command else ""
+        origin = (plan.scenario.name, plan.scenario.sha256, own)
         origins.setdefault(origin, []).append(clean(name))
     for source, names in origins.items():
         texts = tuple(Text(clean(text)) for text in source if text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.plan import Plan, SloResult
+from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.report import digits, sentences
 from pdd_plan.report.blocks import Fact, Facts, Text
 from pdd_plan.report.digits import clean
@@ -10,7 +11,7 @@ from pdd_plan.report.labels import Labels
 from pdd_plan.report.tables import number_text, percentile_name
 
 
-def headline(plan: Plan, labels: Labels) -> str:
+def headline(plan: AnyPlan, labels: Labels) -> str:
     """Return what kind of answer the plan is, its gap and the time it took."""
     proof = plan.certificate
     if proof is None:
@@ -56,30 +57,28 @@ def _cost_texts(plan: Plan, labels: Labels) -> tuple[Text, ...]:
     ]
     reference = next((base for base in plan.baselines if base.name == plan.bcr_reference), None)
     if reference is not None and reference.cost is not None and reference.cost.usd_per_hour > 0:
-        ratio = plan.cost.usd_per_hour / reference.cost.usd_per_hour
-        key = "as_much" if abs(ratio - 1) < 5e-4 else "below" if ratio < 1 else "above"
-        name = labels.name(clean(reference.name))
-        texts.append(Text(labels.say(key, share=digits.percent(abs(1 - ratio)), name=name)))
+        cost = plan.cost.usd_per_hour
+        texts.append(cost_against(cost, reference.cost.usd_per_hour, reference.name, labels))
     return tuple(texts)
+
+
+def cost_against(cost: float, base: float, name: str, labels: Labels) -> Text:
+    """Say how much a cost is above or below that of a baseline."""
+    ratio = cost / base
+    key = "as_much" if abs(ratio - 1) < 5e-4 else "below" if ratio < 1 else "above"
+    share = digits.percent(abs(1 - ratio))
+    return Text(labels.say(key, share=share, name=labels.name(clean(name))))
 
 
 def _latency_facts(plan: Plan, labels: Labels) -> list[Fact]:
     """One line for every limit; the first on TTFT also tells the other percentiles and routes."""
     facts: list[Fact] = []
     for item in plan.slo:
-        said = labels.say(
-            "limit_met" if item.met else "limit_missed", limit=digits.limit_seconds(item.limit)
-        )
-        predicted = (
-            labels.say("beyond")
-            if item.predicted is None
-            else digits.seconds(item.predicted, item.limit)
-        )
-        texts = [Text(f"{predicted}  {said}", "good" if item.met else "bad")]
+        texts = [limit_text(item, labels)]
         first = all(other.metric != item.metric for other in plan.slo[: plan.slo.index(item)])
         if item.metric == "ttft" and first:
             texts += _ttft_texts(plan, labels, item.percentile)
-        label = f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}"
+        label = limit_name(item, labels)
         facts.append(Fact(f"{label} {clean(item.period or '')}".strip(), tuple(texts)))
     if plan.latency is None:
         return facts
@@ -91,6 +90,24 @@ def _latency_facts(plan: Plan, labels: Labels) -> list[Fact]:
             texts += _ttft_texts(plan, labels, 0.9) if metric == "ttft" else []
             facts.append(Fact(f"{labels.word(metric)} P90", tuple(texts)))
     return facts
+
+
+def limit_name(item: SloResult, labels: Labels) -> str:
+    """Return what is limited, such as TTFT P90."""
+    return f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}"
+
+
+def limit_text(item: SloResult, labels: Labels) -> Text:
+    """Return what is predicted, and whether that is within the limit."""
+    said = labels.say(
+        "limit_met" if item.met else "limit_missed", limit=digits.limit_seconds(item.limit)
+    )
+    predicted = (
+        labels.say("beyond")
+        if item.predicted is None
+        else digits.seconds(item.predicted, item.limit)
+    )
+    return Text(f"{predicted}  {said}", "good" if item.met else "bad")
 
 
 def _ttft_texts(plan: Plan, labels: Labels, percentile: float | None) -> list[Text]:
@@ -163,7 +180,7 @@ def workload_facts(plan: Plan, labels: Labels) -> Facts:
     return Facts(tuple(rows))
 
 
-def certificate_facts(plan: Plan, labels: Labels) -> Facts:
+def certificate_facts(plan: AnyPlan, labels: Labels) -> Facts:
     """Return how good the plan is proven to be, and how."""
     proof, status = plan.certificate, labels.word(f"status.{plan.status}")
     if proof is None:
@@ -177,7 +194,7 @@ def certificate_facts(plan: Plan, labels: Labels) -> Facts:
         said = labels.say("bound", amount=amount, currency=currency)
         top.append(Text(f"{labels.word('bound')} {said}"))
     work = labels.say(
-        "work",
+        "work_shared" if isinstance(plan, SharedPlan) else "work",
         cuts=number_text(proof.cuts),
         evaluations=number_text(proof.evaluations),
         time=digits.elapsed(proof.solve_time_s),
@@ -208,7 +225,7 @@ def certificate_facts(plan: Plan, labels: Labels) -> Facts:
     return Facts(tuple(facts))
 
 
-def _objective_texts(plan: Plan, labels: Labels) -> list[Text]:
+def _objective_texts(plan: AnyPlan, labels: Labels) -> list[Text]:
     """What is maximized, the value reached and the bound, where it is not cost."""
     proof = plan.certificate
     assert proof is not None
@@ -240,13 +257,19 @@ def _objective_texts(plan: Plan, labels: Labels) -> list[Text]:
     return texts
 
 
-def footer_facts(plan: Plan, labels: Labels) -> Facts:
+def footer_facts(plan: AnyPlan, labels: Labels) -> Facts:
     """Return what two people compare to know whether they read the same plan."""
+    services = plan.services.items() if isinstance(plan, SharedPlan) else [("", plan)]
+    models = [f"{name}: {_model_text(one)}" if name else _model_text(one) for name, one in services]
     facts = [
         ("command", plan.command),
         ("version", f"pdd-plan {plan.tool_version}"),
         ("scenario", plan.scenario.name),
         ("input_hash", plan.scenario.sha256),
-        ("model", ", ".join(filter(None, (plan.model, plan.precision)))),
+        ("model", "; ".join(models)),
     ]
     return Facts(tuple(Fact(labels.word(key), (Text(clean(text)),)) for key, text in facts if text))
+
+
+def _model_text(plan: Plan) -> str:
+    return ", ".join(filter(None, (plan.model, plan.precision)))

@@ -94,6 +94,15 @@ WORDS: dict[str, tuple[str, str]] = {
     "lengths": ("Mean lengths", "平均长度"),
     "arrivals": ("Arrivals", "到达"),
     "hits": ("Hit rates", "命中率"),
+    # several services
+    "services": ("Services", "服务"),
+    "shared": ("Shared by the services", "各服务共享的资源"),
+    "service": ("Service", "服务"),
+    "there": ("There", "总量"),
+    "used": ("Used", "已用"),
+    "scarce": ("Scarce", "稀缺"),
+    "power_at": ("power at {site}", "{site}供电"),
+    "against_plan": ("Against this plan", "相对本方案"),
     # columns
     "pool": ("Pool", "资源池"),
     "site": ("Site", "站点"),
@@ -356,6 +365,20 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{cuts} cuts, {evaluations} evaluations, {time}",
         "{cuts} 个割平面，{evaluations} 次评估，{time}",
     ),
+    "work_shared": (
+        "{cuts} plans of services, {evaluations} searches, {time}",
+        "{cuts} 个服务方案，{evaluations} 次搜索，{time}",
+    ),
+    "worth": (
+        "one more of {what} would save up to {amount} {currency}/h, by the prices of the proof",
+        "每增加一单位 {what}，按证明中的价格最多节省 {amount} {currency}/小时",
+    ),
+    "bought": ("{line}, {gbps} Gbps bought", "{line}，购买 {gbps} Gbps"),
+    "of_cost": (
+        "chips {chips}, lines {lines}",
+        "芯片 {chips}，线路 {lines}",
+    ),
+    "tokens_out": ("{rate} tokens/s out", "输出 {rate} 词元/秒"),
     "time_limit": ("time limit {time}", "时间限制 {time}"),
     "thresholds": ("{count} thresholds", "{count} 个阈值"),
     "flow_steps": ("lane shares in {count} steps", "通路占比分 {count} 级"),

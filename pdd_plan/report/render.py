@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report.blocks import View
 from pdd_plan.report.comparison import Comparison, comparison_tables
 from pdd_plan.report.comparison_view import comparison_view
 from pdd_plan.report.csv_files import csv_long, csv_text
+from pdd_plan.report.shared_comparison import (
+    SharedComparison,
+    shared_comparison_tables,
+    shared_comparison_view,
+)
+from pdd_plan.report.shared_tidy import shared_tables
+from pdd_plan.report.shared_view import shared_view
 from pdd_plan.report.tidy import Tidy, plan_tables
 from pdd_plan.report.view import plan_view
 
@@ -27,7 +35,7 @@ SUFFIXES = {"console": "txt", "md": "md", "csv": "csv", "json": "json", "html": 
 OUTPUT_WIDTH = 100
 """Columns of a console report that is written to a file."""
 
-Answer: TypeAlias = "Plan | Comparison | Calibrated"
+Answer: TypeAlias = "Plan | SharedPlan | Comparison | SharedComparison | Calibrated"
 """What can be reported. A calibration brings numpy along, which plans do without."""
 
 
@@ -35,8 +43,12 @@ def view_of(answer: Answer, lang: str = "en") -> View:
     """Return the view of an answer."""
     if isinstance(answer, Plan):
         return plan_view(answer, lang)
+    if isinstance(answer, SharedPlan):
+        return shared_view(answer, lang)
     if isinstance(answer, Comparison):
         return comparison_view(answer, lang)
+    if isinstance(answer, SharedComparison):
+        return shared_comparison_view(answer, lang)
     from pdd_plan.report.calibration_view import calibration_view
 
     return calibration_view(answer, lang)
@@ -53,7 +65,7 @@ def render(
 
     Parameters
     ----------
-    answer : Plan, Comparison or Calibrated
+    answer : a plan, a comparison or Calibrated
         What to report.
     format : str
         One of `FORMATS`. CSV is one long table here; `write` makes one file a table.
@@ -95,9 +107,9 @@ def render(
 
 
 def _json(answer: Answer) -> str:
-    if isinstance(answer, Plan):
+    if isinstance(answer, Plan | SharedPlan):
         return answer.to_json()
-    if not isinstance(answer, Comparison):
+    if not isinstance(answer, Comparison | SharedComparison):
         from pdd_plan.report.calibration import calibration_json
 
         return calibration_json(answer)
@@ -111,8 +123,12 @@ def _json(answer: Answer) -> str:
 def _tables(answer: Answer) -> tuple[Tidy, ...]:
     if isinstance(answer, Plan):
         return plan_tables(answer)
+    if isinstance(answer, SharedPlan):
+        return shared_tables(answer)
     if isinstance(answer, Comparison):
         return comparison_tables(answer)
+    if isinstance(answer, SharedComparison):
+        return shared_comparison_tables(answer)
     from pdd_plan.report.calibration import calibration_tables
 
     return calibration_tables(answer)
@@ -130,7 +146,7 @@ def write(
 
     Parameters
     ----------
-    answer : Plan, Comparison or Calibrated
+    answer : a plan, a comparison or Calibrated
         What to report.
     format : str
         One of `FORMATS`.
@@ -156,7 +172,8 @@ def write(
         return _guarded(place, lambda: _write_folder(place, texts))
     text = render(answer, format, OUTPUT_WIDTH, lang)
     if place.is_dir():
-        stems: dict[type, str] = {Plan: "plan", Comparison: "comparison"}
+        plans: dict[type, str] = dict.fromkeys((Plan, SharedPlan), "plan")
+        stems = plans | dict.fromkeys((Comparison, SharedComparison), "comparison")
         stem = stems.get(type(answer), "calibration")
         place = place / f"{stem}.{SUFFIXES[format]}"
     return _guarded(place, lambda: (write_text(place, text),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pdd_plan.fleet.plan import Percentiles, Plan, Sensitivity
+from pdd_plan.fleet.shared_plan import AnyPlan
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Sentence, Sentences
 from pdd_plan.report.digits import clean
@@ -11,7 +12,7 @@ from pdd_plan.report.labels import Labels
 
 def why(plan: Plan, labels: Labels) -> Sentences:
     """Return what the plan does with requests, what it costs at which load, and why not less."""
-    texts = _route(plan, labels) + _load(plan, labels) + _handoff(plan, labels)
+    texts = route(plan, labels) + _load(plan, labels) + _handoff(plan, labels)
     for lead, refused in (("why_not_less", True), ("would_change", False)):
         said = [
             f"{clean(item.change)}: {effect_text(item, plan, labels)}"
@@ -19,30 +20,35 @@ def why(plan: Plan, labels: Labels) -> Sentences:
             if not item.of_scenario and (item.feasible is False) == refused
         ]
         if said:
-            texts.append(Sentence(labels.word(lead), _listed(said, labels)))
-    if plan.binding:
-        said = [
-            labels.say(
-                "binding",
-                what=clean(item.what),
-                value=digits.significant(item.value, 4),
-                limit=digits.significant(item.limit, 6),
-                unit=clean(item.unit),
-            ).strip()
-            for item in plan.binding
-        ]
-        texts.append(Sentence(labels.word("at_limit"), _listed(said, labels)))
-    return Sentences(tuple(texts))
+            texts.append(Sentence(labels.word(lead), listed(said, labels)))
+    return Sentences((*texts, *at_limit(plan, labels)))
 
 
-def refusals(plan: Plan, labels: Labels) -> Sentences:
+def at_limit(plan: AnyPlan, labels: Labels) -> list[Sentence]:
+    """Return which limits are reached, if any."""
+    if not plan.binding:
+        return []
+    said = [
+        labels.say(
+            "binding",
+            what=clean(item.what),
+            value=digits.significant(item.value, 4),
+            limit=digits.significant(item.limit, 6),
+            unit=clean(item.unit),
+        ).strip()
+        for item in plan.binding
+    ]
+    return [Sentence(labels.word("at_limit"), listed(said, labels))]
+
+
+def refusals(plan: AnyPlan, labels: Labels) -> Sentences:
     """Return why simpler fleets cannot do it, where one cannot, and what they need not do."""
     texts = [
         Sentence(labels.name(clean(base.name)), clean(base.reason))
         for base in plan.baselines
         if base.reason
     ]
-    resilience = plan.resilience
+    resilience = plan.resilience if isinstance(plan, Plan) else None
     if plan.baselines and resilience is not None and resilience.usd_per_hour is not None:
         texts.append(Sentence("", labels.say("simpler_survive_nothing")))
     return Sentences(tuple(texts))
@@ -82,7 +88,8 @@ def bcr_text(plan: Plan, labels: Labels) -> str:
     return labels.say("bcr_against", bcr=bcr, name=labels.name(clean(plan.bcr_reference)))
 
 
-def _route(plan: Plan, labels: Labels) -> list[Sentence]:
+def route(plan: Plan, labels: Labels) -> list[Sentence]:
+    """Return which requests go which way."""
     routing = plan.routing
     if routing is None:
         return []
@@ -196,7 +203,8 @@ def _load(plan: Plan, labels: Labels) -> list[Sentence]:
     return [Sentence(labels.word("load"), said)]
 
 
-def _listed(said: list[str], labels: Labels) -> str:
+def listed(said: list[str], labels: Labels) -> str:
+    """Return several statements as one sentence."""
     return labels.say("next").join(said) + labels.say("end")
 
 

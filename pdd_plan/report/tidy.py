@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pdd_plan.fleet.plan import Baseline, Percentiles, Plan, PlanLink, PlanModel, Pool
+from pdd_plan.fleet.shared_plan import AnyPlan
 
 SUMMARY_KEYS = ("section", "key", "value")
 """Headings of the one table that has a row for each number."""
@@ -26,23 +27,23 @@ def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
     """Return every table of a plan; a table without rows keeps its headings."""
     return (
         _summary(plan),
-        _models("slo", plan.slo, _SLO),
+        models_table("slo", plan.slo, _SLO),
         _latency(plan),
-        _models("pools", plan.pools, _POOL),
-        _models("links", plan.links, _LINK),
-        _models("lanes", plan.lanes, ("from", "to", "share", "threshold")),
+        models_table("pools", plan.pools, _POOL),
+        models_table("links", plan.links, _LINK),
+        models_table("lanes", plan.lanes, ("from", "to", "share", "threshold")),
         _baselines(plan),
         _baseline_parts("baseline_pools", [(b.name, b.pools) for b in plan.baselines], _POOL),
         _baseline_parts("baseline_links", [(b.name, b.links) for b in plan.baselines], _LINK),
-        _models("sensitivity", plan.sensitivity, _SENSITIVITY),
-        _models("binding", plan.binding, ("what", "value", "limit", "unit")),
-        _changes(plan),
-        _models("assumptions", plan.assumptions, _ASSUMPTION),
-        _models("rejected_shapes", plan.rejected_shapes, ("site", "chip", "shape", "reason")),
+        models_table("sensitivity", plan.sensitivity, _SENSITIVITY),
+        models_table("binding", plan.binding, ("what", "value", "limit", "unit")),
+        changes_table(plan),
+        models_table("assumptions", plan.assumptions, _ASSUMPTION),
+        models_table("rejected_shapes", plan.rejected_shapes, ("site", "chip", "shape", "reason")),
         Tidy("warnings", ("warning",), tuple((text,) for text in plan.warnings)),
         _distribution(plan),
         _hit_rates(plan),
-        _models("front", plan.front, ("label", "usd_per_hour", "ttft_p90_s")),
+        models_table("front", plan.front, ("label", "usd_per_hour", "ttft_p90_s")),
         *_outages(plan),
     )
 
@@ -88,7 +89,8 @@ _ASSUMPTION = ("path", "value", "unit", "source", "confidence")
 _PERCENTILES = ("p50", "p90", "p95", "p99", "mean")
 
 
-def _models(name: str, items: Iterable[PlanModel], keys: Sequence[str]) -> Tidy:
+def models_table(name: str, items: Iterable[PlanModel], keys: Sequence[str]) -> Tidy:
+    """Return parts of a plan as a table, one row a part."""
     return Tidy(name, tuple(keys), tuple(_cells(item, keys) for item in items))
 
 
@@ -132,9 +134,7 @@ def _summary(plan: Plan) -> Tidy:
         ("certificate", plan.certificate),
     )
     for section, part in parts:
-        if part is not None:
-            values = part.model_dump().items()
-            rows += [(section, key, value) for key, value in values if not _nested(value)]
+        rows += part_rows(section, part)
     found = plan.resilience
     if found is not None and found.tolerated is not None:
         rows += [("tolerated", key, value) for key, value in found.tolerated.model_dump().items()]
@@ -146,6 +146,12 @@ def _summary(plan: Plan) -> Tidy:
     if plan.infeasibility is not None:
         rows.append(("infeasibility", "reason", plan.infeasibility.reason))
     return Tidy("summary", SUMMARY_KEYS, tuple(rows))
+
+
+def part_rows(section: str, part: PlanModel | None) -> list[tuple[Value, ...]]:
+    """Return a row for each number of a part of a plan; none where there is no such part."""
+    values = part.model_dump().items() if part is not None else ()
+    return [(section, key, value) for key, value in values if not _nested(value)]
 
 
 def _nested(value: object) -> bool:
@@ -197,9 +203,10 @@ def _baselines(plan: Plan) -> Tidy:
     return Tidy("baselines", ("baseline", "status", *cost, *times, *load), tuple(rows))
 
 
-def _changes(plan: Plan) -> Tidy:
+def changes_table(plan: AnyPlan) -> Tidy:
+    """Return the changes that would make a plan, where there is none."""
     changes = plan.infeasibility.smallest_changes if plan.infeasibility is not None else ()
-    return _models("smallest_changes", changes, ("change", "path", "value"))
+    return models_table("smallest_changes", changes, ("change", "path", "value"))
 
 
 def _distribution(plan: Plan) -> Tidy:
@@ -246,5 +253,5 @@ def _outages(plan: Plan) -> tuple[Tidy, ...]:
         Tidy("outages", (*keys, *times, "goodput_requests_per_s"), tuple(rows)),
         Tidy("outage_slo", ("outage", *_SLO), tuple(slo)),
         Tidy("outage_lanes", ("outage", *lane), tuple(lanes)),
-        _models("outage_bounds", bounds, ("outage", "lower_bound_usd_per_hour")),
+        models_table("outage_bounds", bounds, ("outage", "lower_bound_usd_per_hour")),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pdd_plan.fleet.plan import Failure, Plan
+from pdd_plan.fleet.shared_plan import AnyPlan
 from pdd_plan.report import charts, digits, facts, resilience, sentences, tables, tornado
 from pdd_plan.report.blocks import (
     Block,
@@ -38,38 +39,38 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
     """
     labels = Labels(lang)
     sections = [
-        _infeasibility(plan, labels),
-        _section("summary", labels, facts.summary_facts(plan, labels)),
-        _section("fleet", labels, tables.fleet_table(plan, labels)),
-        _section("why", labels, sentences.why(plan, labels)),
-        _warnings(plan, labels),
-        _section(
+        infeasibility_section(plan, labels),
+        section_of("summary", labels, facts.summary_facts(plan, labels)),
+        section_of("fleet", labels, tables.fleet_table(plan, labels)),
+        section_of("why", labels, sentences.why(plan, labels)),
+        warnings_section(plan, labels),
+        section_of(
             "baselines",
             labels,
             tables.baselines_table(plan, labels),
             sentences.refusals(plan, labels),
         ),
-        _section("tornado", labels, *tornado.tornado_blocks(plan, labels)),
-        _section(
+        section_of("tornado", labels, *tornado.tornado_blocks(plan, labels)),
+        section_of(
             "resilience",
             labels,
             resilience.resilience_facts(plan, labels),
             resilience.outages_table(plan, labels),
             resilience.rerouting_texts(plan, labels),
         ),
-        _section("slo", labels, tables.limits_table(plan, labels), detail=True),
-        _section("latency", labels, tables.latency_table(plan, labels), detail=True),
-        _section("charts", labels, *charts.all_charts(plan, labels), detail=True),
-        _section("pool_details", labels, tables.pools_table(plan, labels), detail=True),
-        _section("lanes", labels, tables.lanes_table(plan, labels), detail=len(plan.lanes) < 2),
-        _section("sensitivity", labels, tables.sensitivity_table(plan, labels), detail=True),
-        _section("workload", labels, facts.workload_facts(plan, labels)),
-        _section("certificate", labels, facts.certificate_facts(plan, labels)),
+        section_of("slo", labels, tables.limits_table(plan, labels), detail=True),
+        section_of("latency", labels, tables.latency_table(plan, labels), detail=True),
+        section_of("charts", labels, *charts.all_charts(plan, labels), detail=True),
+        section_of("pool_details", labels, tables.pools_table(plan, labels), detail=True),
+        section_of("lanes", labels, tables.lanes_table(plan, labels), detail=len(plan.lanes) < 2),
+        section_of("sensitivity", labels, tables.sensitivity_table(plan, labels), detail=True),
+        section_of("workload", labels, facts.workload_facts(plan, labels)),
+        section_of("certificate", labels, facts.certificate_facts(plan, labels)),
         _rejected_brief(plan, labels),
-        _section("rejected", labels, tables.rejected_table(plan, labels), detail=True),
+        section_of("rejected", labels, tables.rejected_table(plan, labels), detail=True),
         _assumptions_brief(plan, labels),
-        _section("assumptions", labels, tables.assumptions_table(plan, labels), detail=True),
-        _section("reproduce", labels, facts.footer_facts(plan, labels)),
+        section_of("assumptions", labels, tables.assumptions_table(plan, labels), detail=True),
+        section_of("reproduce", labels, facts.footer_facts(plan, labels)),
     ]
     return View(
         title=clean(plan.scenario.name),
@@ -80,7 +81,8 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
     )
 
 
-def _section(key: str, labels: Labels, *blocks: Block, detail: bool = False) -> Section | None:
+def section_of(key: str, labels: Labels, *blocks: Block, detail: bool = False) -> Section | None:
+    """Return a section without empty blocks, or None where there are only such."""
     full = tuple(
         tables.trimmed(block) if isinstance(block, Table) else block
         for block in blocks
@@ -97,12 +99,14 @@ def _holds_something(block: Block) -> bool:
     return bool(block.rows) if isinstance(block, Table) else True
 
 
-def _warnings(plan: Plan, labels: Labels) -> Section | None:
+def warnings_section(plan: AnyPlan, labels: Labels) -> Section | None:
+    """Return what to know before trusting the plan."""
     texts = tuple(Sentence("", clean(text), "bad") for text in plan.warnings)
-    return _section("warnings", labels, Sentences(texts))
+    return section_of("warnings", labels, Sentences(texts))
 
 
-def _infeasibility(plan: Plan, labels: Labels) -> Section | None:
+def infeasibility_section(plan: AnyPlan, labels: Labels) -> Section | None:
+    """Return why there is no plan, and what would make one."""
     why = plan.infeasibility
     if why is None:
         return None
@@ -120,7 +124,7 @@ def _infeasibility(plan: Plan, labels: Labels) -> Section | None:
         ),
     )
     lead = (Sentence(labels.word("change_one"), ""),) if why.smallest_changes else ()
-    return _section("infeasibility", labels, Sentences((*texts, *lead)), changes)
+    return section_of("infeasibility", labels, Sentences((*texts, *lead)), changes)
 
 
 def _rejected_brief(plan: Plan, labels: Labels) -> Section | None:

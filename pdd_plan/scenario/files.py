@@ -186,13 +186,16 @@ def named_files(data: Any, folder: Path) -> tuple[Path, ...]:
             found.append(folder / value)
 
     data = data if isinstance(data, dict) else {}
-    note(data, "model", always=False)
-    workload = data.get("workload")
-    note(workload.get("trace") if isinstance(workload, dict) else None, "path")
-    note(data.get("efficiencies"), "file")
-    for engine in _items(data.get("engines")):
-        for key in ("efficiencies", "prefill_table", "decode_table"):
-            note(engine.get(key) if isinstance(engine, dict) else None, "file")
+    for service in (data, *_items(data.get("services"))):
+        if not isinstance(service, dict):
+            continue
+        note(service, "model", always=False)
+        workload = service.get("workload")
+        note(workload.get("trace") if isinstance(workload, dict) else None, "path")
+        note(service.get("efficiencies"), "file")
+        for engine in _items(service.get("engines")):
+            for key in ("efficiencies", "prefill_table", "decode_table"):
+                note(engine.get(key) if isinstance(engine, dict) else None, "file")
     for site in _items(data.get("sites")):
         for offer in _items(site.get("chips") if isinstance(site, dict) else None):
             note(offer, "profile", always=False)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pydantic.json_schema import models_json_schema
+
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.units import DIMENSIONS, units_of
 
 _NUMBER = r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
@@ -17,18 +20,25 @@ def scenario_json_schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        Quantities are numbers in the unit ``x-unit``, or text with a unit. Checks across keys
+        One of two forms, by whether the file has ``services``. Quantities are numbers in the
+        unit ``x-unit``, or text with a unit. Checks across keys
         (shares that sum to 1, names that match) are the loader's.
     """
-    schema = Scenario.model_json_schema(by_alias=True)
+    _, schema = models_json_schema(
+        [(Scenario, "validation"), (SharedScenario, "validation")], by_alias=True
+    )
     _tidy(schema)
     definitions = schema["$defs"]
-    for section, key in ((schema, "name"), (definitions["ChipOffer"], "price")):
-        section["required"] = [name for name in section["required"] if name != key]
+    for name, key in (("Scenario", "name"), ("SharedScenario", "name"), ("ChipOffer", "price")):
+        section = definitions[name]
+        section["required"] = [other for other in section["required"] if other != key]
     definitions |= {f"quantity_{name}": _text(name) for name in _refer(schema)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pdd-plan scenario",
+        "if": {"required": ["services"]},
+        "then": {"$ref": "#/$defs/SharedScenario"},
+        "else": {"$ref": "#/$defs/Scenario"},
     } | schema
 
 

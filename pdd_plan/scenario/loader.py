@@ -17,13 +17,24 @@ from pdd_plan.scenario.messages import Fault, faults_of
 from pdd_plan.scenario.overrides import apply_overrides
 from pdd_plan.scenario.parts import Parts
 from pdd_plan.scenario.schema import SCHEMA_VERSION, Scenario
+from pdd_plan.scenario.services import (
+    SharedScenario,
+    attach_scenarios,
+    check_shared,
+    fault_of_service,
+    service_data,
+    top_level_fault,
+)
 from pdd_plan.scenario.source import SourceMap
 from pdd_plan.scenario.yaml_text import Document, parse_yaml
 from pdd_plan.units import show_value
 
+Question = Scenario | SharedScenario
+"""What a scenario file holds: one service, or several that share a fleet."""
+
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """Read, override, validate and check a scenario.
+    """Read, override, validate and check a scenario of one service.
 
     Parameters
     ----------
@@ -40,11 +51,69 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     Raises
     ------
     InputError
+        With every issue found, in file order; those of overrides come last. Also where the file
+        has several services.
+    """
+    return of_one_service(load_question(path, overrides))
+
+
+def load_question(path: str | Path, overrides: Sequence[str] = ()) -> Question:
+    """Read, override, validate and check a scenario of one service or of several.
+
+    Parameters
+    ----------
+    path, overrides
+        As for `load_scenario`.
+
+    Returns
+    -------
+    Scenario or SharedScenario
+        The latter where the file has ``services``.
+
+    Raises
+    ------
+    InputError
         With every issue found, in file order; those of overrides come last.
     """
     found = find_scenario(path)
     document = parse_yaml(read_text(found), str(found))
     return _build(document, str(found), found.stem, overrides)
+
+
+def of_one_service(question: Question, what: str = "this") -> Scenario:
+    """Return a scenario that is of one service.
+
+    Parameters
+    ----------
+    question : Scenario or SharedScenario
+        As loaded.
+    what : str
+        What works on one service alone, for the message.
+
+    Raises
+    ------
+    InputError
+        If it has several services.
+    """
+    if isinstance(question, Scenario):
+        return question
+    raise InputError(
+        question.source.issue(
+            "services",
+            f"{question.name} has several services, and {what} works on one",
+            "optimize, evaluate, compare, simulate and report take several services",
+        )
+    )
+
+
+def question_from_data(
+    data: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    file: str = "",
+    name: str = "scenario",
+) -> Question:
+    """Build a scenario of one service or of several; parameters as for `scenario_from_data`."""
+    return _build(Document(dict(data)), file, name, overrides)
 
 
 def scenario_from_data(
@@ -75,10 +144,10 @@ def scenario_from_data(
     InputError
         With every issue found.
     """
-    return _build(Document(dict(data)), file, name, overrides)
+    return of_one_service(question_from_data(data, overrides, file, name))
 
 
-def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -> Scenario:
+def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -> Question:
     if not isinstance(document.data, dict):
         raise InputError([*document.issues, _not_a_mapping(document, file)])
     changed = apply_overrides(document.data, overrides)
@@ -94,7 +163,10 @@ def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -
     issues += [source.issue(*fault) for fault in faults if fault[0] not in told]
     if issues or scenario is None:
         raise InputError(_in_order(issues, lines, overrides))
-    scenario._source = source
+    if isinstance(scenario, SharedScenario):
+        attach_scenarios(scenario, data, _context(data), source)
+    else:
+        scenario._source = source
     return scenario
 
 
@@ -130,13 +202,19 @@ def _sha256(data: Any, files: Sequence[Path]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _validate(data: dict[str, Any], folder: Path) -> tuple[Scenario | None, list[Fault]]:
+def _context(data: Mapping[str, Any]) -> dict[str, Any]:
+    currency = data.get("currency")
+    return {"currency": currency if _is_currency(currency) else "USD"}
+
+
+def _validate(data: dict[str, Any], folder: Path) -> tuple[Question | None, list[Fault]]:
     version = data.get("schema_version")
     if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
         message = f"schema_version = {version} is newer than this pdd-plan, which reads 1"
         return None, [("schema_version", message, "upgrade pdd-plan, or write schema_version: 1")]
-    currency = data.get("currency")
-    context = {"currency": currency if _is_currency(currency) else "USD"}
+    if "services" in data:
+        return _validate_shared(data, folder)
+    context = _context(data)
     faults: list[Fault] = []
     scenario = None
     try:
@@ -148,6 +226,29 @@ def _validate(data: dict[str, Any], folder: Path) -> tuple[Scenario | None, list
     known = {path for path, _, _ in faults}
     faults += [fault for fault in check_parts(parts) if fault[0] not in known]
     return scenario, faults
+
+
+def _validate_shared(
+    data: dict[str, Any], folder: Path
+) -> tuple[SharedScenario | None, list[Fault]]:
+    """Validate several services: the file as a whole, then each with the fleet."""
+    context = _context(data)
+    faults: list[Fault] = []
+    shared = None
+    try:
+        shared = SharedScenario.model_validate(data, context=context)
+    except ValidationError as error:
+        found = faults_of(error, data, SharedScenario)
+        faults = [top_level_fault(_with_quotes(f, data), data["services"]) for f in found]
+    known = {path for path, _, _ in faults}
+    services = data["services"] if isinstance(data["services"], dict) else {}
+    for name, service in services.items():
+        if isinstance(service, dict):
+            parts = Parts.of_data(service_data(data, service), context, folder)
+            found = check_shared(name, parts)
+            found += [fault_of_service(name, fault) for fault in check_parts(parts)]
+            faults += [fault for fault in found if fault[0] not in known and fault not in faults]
+    return shared, faults
 
 
 def _with_quotes(fault: Fault, data: dict[str, Any]) -> Fault:

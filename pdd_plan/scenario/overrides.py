@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pdd_plan.errors import InputError, Issue
+from pdd_plan.scenario.quantity import Section
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.scenario.walk import PathPart, annotations_at, keys_at
 from pdd_plan.scenario.yaml_text import parse_value
 from pdd_plan.units import nearest
 
-_NAMED = (("sites",), ("sites", "*", "chips"))
+_NAMED = (("sites",), ("sites", "*", "chips"), ("services",))
 """Mappings whose keys the user chooses: an override may not invent one."""
 
 
@@ -58,6 +60,7 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
     Overridden
     """
     result = Overridden(deepcopy(data))
+    root = SharedScenario if isinstance(data, dict) and "services" in data else Scenario
     for text in overrides:
         path, equals, value = text.partition("=")
         place = f"--set {text}"
@@ -68,7 +71,7 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
             result.issues.append(Issue(message, "", place, 0, mend))
             continue
         try:
-            real = _set(result.data, parts, parse_value(value.strip()))
+            real = _set(result.data, parts, parse_value(value.strip()), root)
         except _Refused as refused:
             result.issues.append(Issue(str(refused), path, place, 0, refused.help))
         except InputError as error:
@@ -80,7 +83,7 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
     return result
 
 
-def _set(data: Any, parts: list[str], value: Any) -> tuple[PathPart, ...]:
+def _set(data: Any, parts: list[str], value: Any, root: type[Section]) -> tuple[PathPart, ...]:
     """Set one value in place and return the path with names of list items as positions."""
     here: Any = data
     real: tuple[PathPart, ...] = ()
@@ -93,7 +96,7 @@ def _set(data: Any, parts: list[str], value: Any) -> tuple[PathPart, ...]:
                 f"set it as a whole: {'.'.join(map(str, real))}={{{part}: ...}}",
             )
         if isinstance(here, dict):
-            _check_key(here, part, real)
+            _check_key(here, part, real, root)
         real = (*real, key)
         if last:
             here[key] = value
@@ -104,7 +107,9 @@ def _set(data: Any, parts: list[str], value: Any) -> tuple[PathPart, ...]:
     return real
 
 
-def _check_key(here: dict[str, Any], part: str, real: tuple[PathPart, ...]) -> None:
+def _check_key(
+    here: dict[str, Any], part: str, real: tuple[PathPart, ...], root: type[Section]
+) -> None:
     if part in here:
         return
     shape = tuple("*" if i % 2 else p for i, p in enumerate(real))
@@ -112,8 +117,8 @@ def _check_key(here: dict[str, Any], part: str, real: tuple[PathPart, ...]) -> N
     if shape in _NAMED:
         known = list(here)
     else:
-        known = keys_at(Scenario, real, here)
-        free = not known and bool(annotations_at(Scenario, real))
+        known = keys_at(root, real, here)
+        free = not known and bool(annotations_at(root, real))
         if part in known or free:
             return
     near = nearest(part, known)

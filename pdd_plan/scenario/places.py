@@ -143,7 +143,10 @@ class Bandwidth(Section):
         alias="max", description="Largest size.", examples=["100 Gbps"]
     )
     step_bytes_per_s: LineRate | None = Field(
-        default=None, alias="step", description="Step between sizes; none where min equals max."
+        default=None,
+        alias="step",
+        description="Step between sizes; none where min equals max. Several services reserve "
+        "their parts in this step, without one in tenths of the line.",
     )
 
     @model_validator(mode="before")

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from pdd_plan.scenario.quantity import AlsoWritten, Quantity, Section, number_text
-from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.schema import Scenario, Service
+from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.scenario.walk import fields_of, members
 from pdd_plan.units import DIMENSIONS, HOURS_PER_MONTH, units_of
 
@@ -33,6 +34,8 @@ Schema, which editors use for completion, and `pdd-plan init` writes a scenario 
 - Only `true` and `false` are booleans; `on`, `off`, `yes` and `no` are text. `1e-3` is a number.
 - `--set path=value` changes a value before validation: `--set "slo.ttft_p90=8 s"`. Items of lists
   go by position from 0, lines also as `links.<from>-<to>`, classes and engines also by `name`.
+- With several services, `model`, `workload` and what else a service has of its own stand below
+  `services.<name>` instead of at the top; the paths below are those of a file of one service.
 - Every error is reported at once, with file, line and a value that works.
 """
 
@@ -53,7 +56,10 @@ def reference_markdown() -> str:
 
 
 def _sections() -> dict[type[Section], list[str]]:
-    """Return all sections with the paths at which they stand, in order of appearance."""
+    """Return all sections with the paths at which they stand, in order of appearance.
+
+    What stands below a service is listed at its place in a file without services.
+    """
     found: dict[type[Section], list[str]] = {}
 
     def visit(section: type[Section], path: str) -> None:
@@ -66,6 +72,9 @@ def _sections() -> dict[type[Section], list[str]]:
                 visit(inner, f"{path}.{key}{tail}" if path else f"{key}{tail}")
 
     visit(Scenario, "")
+    # What a service has of its own stands in a table above already.
+    for section, path in ((SharedScenario, ""), (Service, "services.<name>")):
+        found[section] = [path]
     return found
 
 
@@ -98,7 +107,8 @@ def _section(section: type[Section], paths: list[str]) -> str:
 
 
 def _heading(section: type[Section]) -> str:
-    return "The file" if section is Scenario else section.__name__
+    names = {Scenario: "The file", SharedScenario: "The file of several services"}
+    return names.get(section, section.__name__)
 
 
 def _anchor(section: type[Section]) -> str:

@@ -29,8 +29,8 @@ def _kind(value: Any) -> str:
     return "specs" if isinstance(value, list | tuple) else "text"
 
 
-class Scenario(Section):
-    """A planning question: traffic, service levels, sites, chips, lines and prices."""
+class Fleet(Section):
+    """What is there to plan with: sites with chips, lines between them, prices."""
 
     schema_version: int = Field(
         ge=SCHEMA_VERSION,
@@ -45,6 +45,28 @@ class Scenario(Section):
     currency: str = Field(
         default="USD", pattern=r"^[A-Z]{3}$", description="Currency of every price, three letters."
     )
+    sites: dict[Name, Site] = Field(
+        min_length=1,
+        description="Data centers by name.",
+        examples=["{beijing: {roles: [prefill, decode], chips: {...}}}"],
+    )
+    links: tuple[Link, ...] = Field(default=(), strict=False, description="Lines between sites.")
+    prices: dict[str, HourlyPrice] = Field(
+        default_factory=dict,
+        description="Prices by chip, for every site whose chip entry has none of its own.",
+    )
+    optimizer: Optimizer = Field(default_factory=Optimizer, description="How the plan is searched.")
+    _source: SourceMap = PrivateAttr(default_factory=SourceMap)
+
+    @property
+    def source(self) -> SourceMap:
+        """Where the values were written."""
+        return self._source
+
+
+class Service(Section):
+    """One model with its traffic and limits, on engines of its own."""
+
     model: Annotated[
         Annotated[str, Field(min_length=1), Tag("text")] | Annotated[ModelNumbers, Tag("numbers")],
         Discriminator(_kind),
@@ -63,21 +85,6 @@ class Scenario(Section):
     slo: Slo = Field(
         description="Service levels to keep.", examples=["{ttft_p90: 10 s, tpot_p90: 60 ms}"]
     )
-    tolerate: Tolerate = Field(
-        default_factory=Tolerate,
-        description="Losses that the plan survives, any one of them at a time.",
-        examples=["{engines: 1 per pool, site: any, line: any}"],
-    )
-    sites: dict[Name, Site] = Field(
-        min_length=1,
-        description="Data centers by name.",
-        examples=["{beijing: {roles: [prefill, decode], chips: {...}}}"],
-    )
-    links: tuple[Link, ...] = Field(default=(), strict=False, description="Lines between sites.")
-    prices: dict[str, HourlyPrice] = Field(
-        default_factory=dict,
-        description="Prices by chip, for every site whose chip entry has none of its own.",
-    )
     engines: Annotated[
         Annotated[Literal["auto"], Tag("text")]
         | Annotated[tuple[EngineSpec, ...], Field(strict=False, min_length=1), Tag("specs")],
@@ -90,6 +97,16 @@ class Scenario(Section):
     )
     serving: Serving = Field(default_factory=Serving, description="How engines serve.")
     routing: Routing = Field(default_factory=Routing, description="Direct or through the relay.")
+
+
+class Scenario(Service, Fleet):
+    """A planning question: traffic, service levels, sites, chips, lines and prices."""
+
+    tolerate: Tolerate = Field(
+        default_factory=Tolerate,
+        description="Losses that the plan survives, any one of them at a time.",
+        examples=["{engines: 1 per pool, site: any, line: any}"],
+    )
     objective: Literal["cost_per_token", "goodput", "bcr"] = Field(
         default="cost_per_token",
         description="Least cost at the demand, most goodput of the inventory or budget, or most "
@@ -105,10 +122,3 @@ class Scenario(Section):
         description="With objective `cost_per_token`: of all plans of the least cost, the one with "
         "the least of this; none: any of them.",
     )
-    optimizer: Optimizer = Field(default_factory=Optimizer, description="How the plan is searched.")
-    _source: SourceMap = PrivateAttr(default_factory=SourceMap)
-
-    @property
-    def source(self) -> SourceMap:
-        """Where the values were written."""
-        return self._source

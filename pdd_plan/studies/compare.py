@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.fleet.plan import Plan, load_plan
+from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan, load_any_plan
 
 if TYPE_CHECKING:
-    from pdd_plan.scenario import Scenario
+    from pdd_plan.scenario import Question
     from pdd_plan.studies.planning import PlanOptions
 
-OptionsOf = Callable[["Scenario", str], "PlanOptions"]
+OptionsOf = Callable[["Question", str], "PlanOptions"]
 
 _CHANGE = re.compile(r"\s*[A-Za-z_][\w.\-\[\]]*\s*=")
 """How a change begins: the dotted path of a key and an equals sign."""
@@ -124,7 +125,7 @@ def compare(
     options_of: OptionsOf,
     jobs: int = 1,
     progress: Callable[..., None] | None = None,
-) -> tuple[tuple[str, Plan], ...]:
+) -> tuple[tuple[str, AnyPlan], ...]:
     """Plan or load every alternative.
 
     Parameters
@@ -140,7 +141,7 @@ def compare(
 
     Returns
     -------
-    tuple of (str, Plan)
+    tuple of (str, Plan or SharedPlan)
         In the order given. An infeasible alternative is an answer too.
 
     Raises
@@ -155,17 +156,21 @@ def compare(
     tasks = [
         (index, item, options_of(item, alternatives[index].command))
         for index, item in enumerate(inputs)
-        if not isinstance(item, Plan)
+        if not isinstance(item, Plan | SharedPlan)
     ]
-    plans = {index: item for index, item in enumerate(inputs) if isinstance(item, Plan)}
+    plans = {
+        index: item for index, item in enumerate(inputs) if isinstance(item, Plan | SharedPlan)
+    }
     if jobs > 1 and len(tasks) > 1:
         _, scenarios, options = zip(*tasks, strict=True)
         with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
             made = list(pool.map(_attempt, scenarios, options))
-        issues = dict.fromkeys(x for part in made if not isinstance(part, Plan) for x in part)
+        issues = dict.fromkeys(
+            x for part in made if not isinstance(part, Plan | SharedPlan) for x in part
+        )
         if issues:
             raise InputError(issues)
-        found = [part for part in made if isinstance(part, Plan)]
+        found = [part for part in made if isinstance(part, Plan | SharedPlan)]
         plans |= {index: plan for (index, _, _), plan in zip(tasks, found, strict=True)}
     else:
         for index, scenario, its_options in tasks:
@@ -174,32 +179,32 @@ def compare(
     return tuple((item.name, plans[index]) for index, item in enumerate(alternatives))
 
 
-def _plan(scenario: Scenario, options: PlanOptions) -> Plan:
-    from pdd_plan.studies.planning import plan_scenario
+def _plan(question: Question, options: PlanOptions) -> AnyPlan:
+    from pdd_plan.studies.services import plan_question
 
-    return plan_scenario(scenario, options)
+    return plan_question(question, options)
 
 
-def _attempt(scenario: Scenario, options: PlanOptions) -> Plan | tuple[Issue, ...]:
+def _attempt(question: Question, options: PlanOptions) -> AnyPlan | tuple[Issue, ...]:
     """Plan in a process of its own; issues are handed over whole, which a pickled error is not."""
     try:
-        return _plan(scenario, options)
+        return _plan(question, options)
     except InputError as error:
         return error.issues
 
 
-def _load(alternatives: Sequence[Alternative]) -> list[Scenario | Plan]:
+def _load(alternatives: Sequence[Alternative]) -> list[Question | AnyPlan]:
     """Load all files; raise the issues of all of them together, each once."""
-    from pdd_plan.scenario import load_scenario
+    from pdd_plan.scenario import load_question
 
-    found: list[Scenario | Plan] = []
+    found: list[Question | AnyPlan] = []
     issues: dict[Issue, None] = {}
     for item in alternatives:
         try:
             if item.saved:
-                found.append(load_plan(item.file))
+                found.append(load_any_plan(item.file))
             else:
-                found.append(load_scenario(item.file, item.changes))
+                found.append(load_question(item.file, item.changes))
         except InputError as error:
             issues |= dict.fromkeys(error.issues)
     if issues:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +125,8 @@ class _Trials:
         return high
 
 
-def _with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str, object]:
+def with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str, Any]:
+    """Fields of a problem with so many chips of one kind."""
     pools = tuple(
         replace(pool, max_engines=chips // pool.chips_per_engine)
         if (pool.site, pool.chip) == key
@@ -150,7 +152,7 @@ def _more_chips(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
             key: tuple[str, str] = (site, chip),
             chips_at: Callable[[float], int] = chips_at,
         ) -> bool:
-            return trial.feasible(**_with_stock(problem, key, chips_at(factor)))
+            return trial.feasible(**with_stock(problem, key, chips_at(factor)))
 
         factor = trial.smallest(feasible_at)
         if factor is not None:
@@ -231,8 +233,8 @@ def _reason(problem: Problem, trial: _Trials) -> str:
     plenty = dict(problem.stock)
     pools = problem.pools
     for key, chips in many.items():
-        changed = _with_stock(replace(problem, pools=pools), key, chips)
-        pools = changed["pools"]  # type: ignore[assignment]
+        changed = with_stock(replace(problem, pools=pools), key, chips)
+        pools = changed["pools"]
         plenty[key] = chips
     stock = ", ".join(f"{n} {chip} at {site}" for (site, chip), n in problem.stock.items())
     if trial.feasible(pools=pools, stock=plenty):

@@ -121,7 +121,7 @@ def plan_scenario(scenario: Scenario, options: PlanOptions | None = None) -> Pla
     if scenario.objective != "cost_per_token":
         return plan_objective(scenario, options)
     built = build_problem(scenario)
-    _require_rate(scenario, built.problem)
+    require_rate(scenario, built.problem)
     problem, model = built.problem, PathModel(built.problem)
     require_possible(scenario, built, model)
     if not scenario.tolerate.nothing:
@@ -188,23 +188,13 @@ def evaluate_plan(
             )
         return evaluate_plan_by_size(scenario, plan, options)
     built = build_problem(scenario)
-    _require_rate(scenario, built.problem)
+    require_rate(scenario, built.problem)
     problem, candidate = candidate_of_plan(scenario, built, plan)
     tolerance = Tolerance.of(scenario)
     lost = outages_of(problem, candidate, (*tolerance.specs, *outages))
     built = replace(built, problem=problem)
     model = PathModel(problem)
-    try:
-        evaluation = evaluate(problem, candidate, model)
-    except UnstableQueueError as error:
-        raise InputError(
-            scenario.source.issue(
-                "workload.rate",
-                f"the fleet of the plan cannot carry {problem.arrival_rate_per_s:g} req/s: {error}",
-                f"lower the rate: it carries about "
-                f"{goodput(problem, candidate, model).requests_per_s:.3g} req/s within its limits",
-            )
-        ) from error
+    evaluation = require_carried(scenario, candidate, model)
     main = Scored(
         "plan", "feasible", candidate, evaluation, goodput(problem, candidate, model), None
     )
@@ -218,7 +208,36 @@ def evaluate_plan(
     return scored.model_copy(update={"resilience": Resilience(outages=results)})
 
 
-def _require_rate(scenario: Scenario, problem: Problem) -> None:
+def require_carried(scenario: Scenario, candidate: Candidate, model: PathModel) -> Evaluation:
+    """Evaluate a fleet that was given, or refuse one that cannot carry its load.
+
+    Raises
+    ------
+    InputError
+        If the queues have no steady state.
+    """
+    problem = model.problem
+    try:
+        return evaluate(problem, candidate, model)
+    except UnstableQueueError as error:
+        raise InputError(
+            scenario.source.issue(
+                "workload.rate",
+                f"the fleet of the plan cannot carry {problem.arrival_rate_per_s:g} req/s: {error}",
+                f"lower the rate: it carries about "
+                f"{goodput(problem, candidate, model).requests_per_s:.3g} req/s within its limits",
+            )
+        ) from error
+
+
+def require_rate(scenario: Scenario, problem: Problem) -> None:
+    """Refuse a workload without a rate.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     if problem.arrival_rate_per_s <= 0.0:
         raise InputError(
             scenario.source.issue(
@@ -323,36 +342,45 @@ def baselines_by(
     """Single site, cross site and PDD, by any search over a part of the problem."""
     if not options.whole:
         return ()
+    out = []
+    for name, scope in baseline_scopes(problem):
+        _tell(options, f"baseline {name}")
+        found = _same(problem, main, scope) or solve(name, scope)
+        if found.status == "infeasible" and not found.reason:
+            found = replace(found, reason=why_no_baseline(problem, scope))
+        out.append(replace(found, name=name))
+    return tuple(out)
+
+
+def baseline_scopes(problem: Problem) -> tuple[tuple[str, Scope], ...]:
+    """Parts of a problem that are searched for the baselines, by the baseline's name."""
     local = frozenset(i for i, lane in enumerate(problem.lanes) if lane.local)
     lines = frozenset(i for i, lane in enumerate(problem.lanes) if not lane.local)
-    scopes = (
+    return (
         ("single_site", Scope(local, (0,))),
         ("cross_site", Scope(lines, (0,))),
         ("pdd", Scope(lines)),
     )
-    out = []
-    for name, scope in scopes:
-        _tell(options, f"baseline {name}")
-        found = _same(problem, main, scope) or solve(name, scope)
-        if found.status == "infeasible" and not found.reason:
-            found = replace(found, reason=_why(problem, scope))
-        out.append(replace(found, name=name))
-    return tuple(out)
 
 
 def _same(problem: Problem, main: Scored, scope: Scope) -> Scored | None:
     """The plan itself, where the search over the part could not find anything else."""
     if main.candidate is None or main.certificate is None or main.status != "optimal":
         return None
+    return main if best_of_part(problem, main.candidate, scope) else None
+
+
+def best_of_part(problem: Problem, optimum: Candidate, scope: Scope) -> bool:
+    """Whether the best of all candidates is also that of a part of the problem."""
     lanes = scope.lanes_of(problem)
-    open_lanes = {i for i, flow in enumerate(main.candidate.flows_per_s) if flow > 0.0}
+    open_lanes = {i for i, flow in enumerate(optimum.flows_per_s) if flow > 0.0}
     planned = Scope().lanes_of(problem)
     inside = open_lanes <= lanes and lanes <= planned
-    allowed = main.candidate.threshold_index in scope.thresholds_of(problem)
-    return main if inside and allowed else None
+    return inside and optimum.threshold_index in scope.thresholds_of(problem)
 
 
-def _why(problem: Problem, scope: Scope) -> str:
+def why_no_baseline(problem: Problem, scope: Scope) -> str:
+    """Say why no fleet of a simpler kind was found."""
     lanes = scope.lanes_of(problem)
     if not lanes:
         return "the scenario has no such lane"

@@ -11,10 +11,13 @@ from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.problem import Problem
-from pdd_plan.scenario import Scenario
+from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
+from pdd_plan.scenario import Question, Scenario
+from pdd_plan.scenario.services import naming
 from pdd_plan.simulation import SimulationOptions, simulate
 from pdd_plan.simulation.measures import Estimate, SimulationResult, Summary
 from pdd_plan.studies.given import candidate_of_plan
+from pdd_plan.studies.services import require_same_services
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
@@ -74,6 +77,47 @@ class SimulationReport:
     def missed(self) -> tuple[Comparison, ...]:
         """Rows whose limit the simulation misses."""
         return tuple(row for row in self.rows if row.missed)
+
+
+def simulate_any(
+    question: Question,
+    plan: AnyPlan,
+    options: SimulationOptions,
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, SimulationReport]:
+    """Simulate the fleet of one service, or of each of several: no service slows another.
+
+    Parameters
+    ----------
+    question : Scenario or SharedScenario
+        As loaded.
+    plan : Plan or SharedPlan
+        Of the same kind.
+    options, progress
+        As for `simulate_plan`.
+
+    Returns
+    -------
+    dict of str to SimulationReport
+        By service; of one service under an empty name.
+
+    Raises
+    ------
+    InputError
+        As `simulate_plan` does, or if the services are not those of the scenario.
+    UnstableQueueError
+        If a fleet cannot carry its load.
+    """
+    if isinstance(question, Scenario):
+        assert isinstance(plan, Plan)
+        return {"": simulate_plan(question, plan, options, progress)}
+    assert isinstance(plan, SharedPlan)
+    require_same_services(question, plan)
+    reports = {}
+    for name, alone in question.scenarios.items():
+        with naming(name):
+            reports[name] = simulate_plan(alone, plan.services[name], options, progress)
+    return reports
 
 
 def simulate_plan(

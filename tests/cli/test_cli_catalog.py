@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from pdd_plan.catalog import chip_names, link_names, load_chip, model_names
-from pdd_plan.scenario import load_scenario, scenario_names
+from pdd_plan.scenario import load_question, load_scenario, scenario_names
 
 
 def test_list_names_every_profile(run):
@@ -88,7 +88,7 @@ def run_text(name: str) -> str:
 def test_schema_goes_to_a_file(run, folder):
     result = run("schema", "plan", "-o", "plan.schema.json")
     assert result.stdout == ""
-    assert json.loads((folder / "plan.schema.json").read_text())["title"] == "Plan"
+    assert json.loads((folder / "plan.schema.json").read_text())["title"] == "pdd-plan plan"
 
 
 @pytest.mark.parametrize("name", scenario_names())
@@ -96,9 +96,9 @@ def test_init_writes_a_scenario_that_loads_under_its_own_name(run, folder, name)
     result = run("init", "my-fleet.yaml", "--from", name)
     assert result.exit_code == 0
     assert "pdd-plan optimize my-fleet.yaml" in result.stderr
-    scenario = load_scenario(folder / "my-fleet.yaml")
+    scenario = load_question(folder / "my-fleet.yaml")
     assert scenario.name == "my-fleet"
-    assert scenario.sites.keys() == load_scenario(name).sites.keys()
+    assert scenario.sites.keys() == load_question(name).sites.keys()
 
 
 @pytest.mark.parametrize("stem", ["7", "true", "a b", "it's"])

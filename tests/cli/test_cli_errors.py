@@ -54,7 +54,7 @@ def failing(monkeypatch):
         def load(*_args, **_kwargs):
             raise error
 
-        monkeypatch.setattr(pdd_plan.scenario, "load_scenario", load)
+        monkeypatch.setattr(pdd_plan.scenario, "load_question", load)
 
     return with_error
 
@@ -143,7 +143,7 @@ def test_control_c_ends_with_one_line_and_code_130(tmp_path):
         # as in a terminal: a background job may have been started with the signal ignored
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def load(*a, **k): print('started', flush=True); time.sleep(60)\n"
-        "s.load_scenario = load\n"
+        "s.load_question = load\n"
         "from pdd_plan.cli.main import main\n"
         "main()"
     )

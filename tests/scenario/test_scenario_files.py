@@ -9,7 +9,13 @@ import pytest
 from scenario_texts import scenario_text
 
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.scenario import find_scenario, load_scenario, scenario_names
+from pdd_plan.scenario import (
+    SharedScenario,
+    find_scenario,
+    load_question,
+    load_scenario,
+    scenario_names,
+)
 
 VALID = scenario_text()
 
@@ -139,8 +145,10 @@ def test_shipped_scenarios_are_found_by_name_and_all_load(
     assert "quickstart" in scenario_names()
     assert find_scenario("quickstart") == find_scenario("quickstart.yaml")
     for name in scenario_names():
-        scenario = load_scenario(name)
-        assert scenario.workload.rate_per_s or scenario.objective == "goodput"
+        found = load_question(name)
+        scenarios = found.scenarios.values() if isinstance(found, SharedScenario) else [found]
+        for scenario in scenarios:
+            assert scenario.workload.rate_per_s or scenario.objective == "goodput"
 
 
 def test_a_file_of_the_user_comes_before_a_shipped_one(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pdd_plan.errors import InputError
-from pdd_plan.scenario import load_scenario, scenario_from_data
+from pdd_plan.scenario import SharedScenario, load_question, scenario_from_data
 from pdd_plan.workload import build_workload
 from pdd_plan.workload.compression import compression_error
 from pdd_plan.workload.trace_mix import trace_atoms
@@ -297,8 +297,9 @@ def test_azure_code_trace(data_dir):
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "scenarios").glob("*.yaml")), ids=str)
 def test_shipped_scenarios_have_a_workload(path):
-    scenario = load_scenario(path)
-    work = build_workload(scenario)
-    assert work.atoms.weight.sum() == pytest.approx(1)
-    assert work.arrival_rate_per_s > 0 or scenario.objective == "goodput"
-    assert not [line for line in work.summary.warnings if "max_atoms" in line]
+    found = load_question(path)
+    for scenario in found.scenarios.values() if isinstance(found, SharedScenario) else [found]:
+        work = build_workload(scenario)
+        assert work.atoms.weight.sum() == pytest.approx(1)
+        assert work.arrival_rate_per_s > 0 or scenario.objective == "goodput"
+        assert not [line for line in work.summary.warnings if "max_atoms" in line]
