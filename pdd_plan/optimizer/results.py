@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ class SearchOptions:
         Stop at the first candidate that keeps the rule: asks only whether there is one.
     below_usd_per_hour : float
         Only candidates cheaper than this count: a budget, or the cost of a known plan.
+    clock : callable
+        Clock of the time limit [s]; `time.process_time` leaves out what other programs take.
     """
 
     time_limit_s: float = 60.0
@@ -35,6 +38,7 @@ class SearchOptions:
     progress: Callable[[str], None] | None = None
     first_feasible: bool = False
     below_usd_per_hour: float = float("inf")
+    clock: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True)
