@@ -107,7 +107,7 @@ class Target:
 
         Parameters
         ----------
-        answer : Plan, SharedPlan, Comparison or Calibrated
+        answer : Plan, SharedPlan, Comparison, BreakEvens or Calibrated
             What to report.
 
         Raises

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from pdd_plan import __version__
 from pdd_plan.cli import (
+    breakeven,
     calibrate,
     compare,
     evaluate,
@@ -89,6 +90,7 @@ _add(optimize.optimize, optimize.EPILOG, "Plan the cheapest fleet that keeps eve
 _add(evaluate.evaluate, evaluate.EPILOG, "Score a given fleet under a scenario.")
 _add(compare.compare, compare.EPILOG, "Put scenarios, what-ifs and saved plans side by side.")
 _add(sweep.sweep, sweep.EPILOG, "Plan a grid of what-ifs, or the cost-latency front.")
+_add(breakeven.breakeven, breakeven.EPILOG, "Find the price, limit or distance at which it pays.")
 _add(simulate.simulate, simulate.EPILOG, "Check a plan by discrete-event simulation.")
 _add(calibrate.calibrate, calibrate.EPILOG, "Fit efficiencies to measured points.")
 _add(trace.trace, trace.EPILOG, "Tell what is in a trace, write its request types.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pdd_plan.cli.options import (
+    CoresOption,
     DebugOption,
     FormatOption,
     Language,
@@ -22,10 +23,7 @@ from pdd_plan.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pdd_plan.fleet.shared_plan import AnyPlan
-    from pdd_plan.studies.sweep_run import Runner
 
 EPILOG = "Example:  pdd-plan optimize quickstart --set 'slo.ttft_p90=8 s' -o plan.json"
 
@@ -42,21 +40,11 @@ def optimize(
         bool,
         typer.Option(
             "--why",
-            help="Also plan with other prices, limits, lines, stock and traffic, one at a time, "
-            "and tell what each would change.",
+            help="Also plan with other prices, limits, lines, stock and traffic, one at a time: "
+            "what each would change, and up to which price or distance chips and lines pay.",
         ),
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            metavar="N",
-            min=1,
-            show_default=False,
-            help="Processes for the plans of --why; by default one a core.",
-        ),
-    ] = None,
+    jobs: CoresOption = None,
     quiet: QuietOption = False,
     debug: DebugOption = False,  # noqa: ARG001 - read from the context
     lang: LanguageOption = Language.en,
@@ -79,21 +67,14 @@ def optimize(
     with progress(quiet) as show:
         answer: AnyPlan
         if why:
+            from pdd_plan.cli.sweep_output import local_runner
             from pdd_plan.studies.why import explained
 
             one = of_one_service(loaded, "optimize --why")
             plan = plan_scenario(one, replace(options, progress=show))
-            answer = explained(plan, one, scenario, options, _runner(jobs, show), changes or ())
+            runner = local_runner(jobs, show, "why:")
+            answer = explained(plan, one, scenario, options, runner, changes or ())
         else:
             answer = plan_question(loaded, replace(options, progress=show))
     target.deliver(answer)
     leave(answer)
-
-
-def _runner(jobs: int | None, show: Callable[..., None] | None) -> Runner:
-    from pdd_plan.cli.sweep_output import progress_text
-    from pdd_plan.studies.sweep_run import Runner
-    from pdd_plan.studies.sweep_workers import LocalWorkers
-
-    told = (lambda seen: show("why:", progress_text(seen))) if show is not None else None
-    return Runner(LocalWorkers(jobs), progress=told)

@@ -109,6 +109,17 @@ SeedOption = Annotated[
 JobsOption = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes to use.")
 ]
+CoresOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        show_default=False,
+        help="Processes to use; by default one a core.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
 DebugOption = Annotated[
     bool,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdd_plan.cli.options import (
+    CoresOption,
     DebugOption,
     Language,
     LanguageOption,
@@ -78,17 +79,7 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Take over the points that the journal knows.")
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            metavar="N",
-            min=1,
-            show_default=False,
-            help="Processes to use; by default one a core.",
-        ),
-    ] = None,
+    jobs: CoresOption = None,
     dask: Annotated[
         str | None,
         typer.Option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -204,6 +204,25 @@ def _say_interrupted(runner: Runner, journal: Journal | None, again: str) -> Non
     else:
         note(f"interrupted after {runner.done:,} points, kept in {journal.path}. To go on:")
         note(f"  {again}")
+
+
+def local_runner(jobs: int | None, show: Callable[..., None] | None, lead: str) -> Runner:
+    """Return a runner for plans beside another task, in processes of this machine.
+
+    Parameters
+    ----------
+    jobs : int or None
+        Processes; None for one a core.
+    show : callable or None
+        Shows progress on a terminal.
+    lead : str
+        What the plans are for, before how many are done.
+    """
+    from pdd_plan.studies.sweep_run import Runner
+    from pdd_plan.studies.sweep_workers import LocalWorkers
+
+    told = (lambda seen: show(lead, progress_text(seen))) if show is not None else None
+    return Runner(LocalWorkers(jobs), progress=told)
 
 
 def progress_text(seen: Progress) -> str:

@@ -22,6 +22,7 @@ from pdd_plan.fleet.plan_parts import (
     Assumption,
     Baseline,
     Binding,
+    BreakEven,
     Certificate,
     Change,
     Cost,
@@ -59,6 +60,7 @@ __all__ = [
     "Assumption",
     "Baseline",
     "Binding",
+    "BreakEven",
     "Certificate",
     "Change",
     "Cost",
@@ -139,6 +141,7 @@ class Plan(PlanModel):
     resilience: Resilience | None = Field(
         None, description="Null where nothing is tolerated and no loss was asked about."
     )
+    break_even: tuple[BreakEven, ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Plan:

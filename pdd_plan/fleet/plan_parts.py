@@ -312,6 +312,27 @@ class Sensitivity(PlanModel):
         return self.from_value is not None
 
 
+class BreakEven(PlanModel):
+    """Where a chip, a line, a fleet over several sites or a relay begins or ceases to pay."""
+
+    what: Literal["chip", "line", "split", "relay"]
+    subject: str = Field(description="Which chip or line, such as 'shanghai h20'; else empty.")
+    path: str = Field(description="Scenario path that is varied.")
+    unit: str = Field(description="Unit of the values.")
+    now: Number | None = Field(description="Value in the scenario; of a line, the size bought.")
+    pays: Literal["below", "above", "always", "never", "unknown"]
+    pays_at: Number | None = Field(None, description="Planned value nearest to it that pays.")
+    fails_at: Number | None = Field(None, description="Planned value nearest to it that does not.")
+    tried_from: Number | None = None
+    tried_to: Number | None = None
+    usd_per_hour_without: NonNegative | None = Field(
+        None, description="Least cost without the chip or line; null where there is no plan."
+    )
+    possible_without: bool | None = None
+    proven: bool = Field(False, description="The gaps of the plans leave no doubt.")
+    reason: str = Field("", description="Why it is unknown.")
+
+
 class Binding(PlanModel):
     """A limit that the plan has reached: to relax it could make the plan cheaper."""
 

@@ -463,6 +463,10 @@ class Labels:
         self.language = language
         self._index = LANGUAGES.index(language)
 
+    def knows(self, key: str) -> bool:
+        """Return whether there is a word for a key."""
+        return key in WORDS
+
     def word(self, key: str, **values: object) -> str:
         """Return the word of a key that this package chose."""
         return WORDS[key][self._index].format(**values)

@@ -1,4 +1,4 @@
-"""One door to all formats: a plan, a comparison or a calibration as text, or written to files."""
+"""One door to all formats: a plan, a comparison or another answer as text, or written to files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report.blocks import View
+from pdd_plan.report.break_even import BreakEvens, break_even_view
 from pdd_plan.report.comparison import Comparison, comparison_tables
 from pdd_plan.report.comparison_view import comparison_view
 from pdd_plan.report.csv_files import csv_long, csv_text
@@ -24,7 +25,7 @@ from pdd_plan.report.shared_comparison import (
 )
 from pdd_plan.report.shared_tidy import shared_tables
 from pdd_plan.report.shared_view import shared_view
-from pdd_plan.report.tidy import Tidy, plan_tables
+from pdd_plan.report.tidy import Tidy, break_even_table, plan_tables
 from pdd_plan.report.view import plan_view
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ SUFFIXES = {"console": "txt", "md": "md", "csv": "csv", "json": "json", "html": 
 OUTPUT_WIDTH = 100
 """Columns of a console report that is written to a file."""
 
-Answer: TypeAlias = "Plan | SharedPlan | Comparison | SharedComparison | Calibrated"
+Answer: TypeAlias = "Plan | SharedPlan | Comparison | SharedComparison | BreakEvens | Calibrated"
 """What can be reported. A calibration brings numpy along, which plans do without."""
 
 
@@ -49,6 +50,8 @@ def view_of(answer: Answer, lang: str = "en") -> View:
         return comparison_view(answer, lang)
     if isinstance(answer, SharedComparison):
         return shared_comparison_view(answer, lang)
+    if isinstance(answer, BreakEvens):
+        return break_even_view(answer, lang)
     from pdd_plan.report.calibration_view import calibration_view
 
     return calibration_view(answer, lang)
@@ -65,10 +68,11 @@ def render(
 
     Parameters
     ----------
-    answer : a plan, a comparison or Calibrated
+    answer : a plan, a comparison, BreakEvens or Calibrated
         What to report.
     format : str
-        One of `FORMATS`. CSV is one long table here; `write` makes one file a table.
+        One of `FORMATS`. Several tables make one long one as CSV here; `write` makes one file
+        a table.
     width : int or None
         Columns of a console report; None asks the terminal.
     lang : str
@@ -88,7 +92,8 @@ def render(
     if format == "json":
         return _json(answer)
     if format == "csv":
-        return csv_long(_tables(answer))
+        tables = _tables(answer)
+        return csv_text(tables[0]) if len(tables) == 1 else csv_long(tables)
     if format == "console":
         from pdd_plan.report.console import render_console
 
@@ -107,7 +112,7 @@ def render(
 
 
 def _json(answer: Answer) -> str:
-    if isinstance(answer, Plan | SharedPlan):
+    if isinstance(answer, Plan | SharedPlan | BreakEvens):
         return answer.to_json()
     if not isinstance(answer, Comparison | SharedComparison):
         from pdd_plan.report.calibration import calibration_json
@@ -129,6 +134,8 @@ def _tables(answer: Answer) -> tuple[Tidy, ...]:
         return comparison_tables(answer)
     if isinstance(answer, SharedComparison):
         return shared_comparison_tables(answer)
+    if isinstance(answer, BreakEvens):
+        return (break_even_table(answer.items),)
     from pdd_plan.report.calibration import calibration_tables
 
     return calibration_tables(answer)
@@ -146,7 +153,7 @@ def write(
 
     Parameters
     ----------
-    answer : a plan, a comparison or Calibrated
+    answer : a plan, a comparison, BreakEvens or Calibrated
         What to report.
     format : str
         One of `FORMATS`.
@@ -174,6 +181,7 @@ def write(
     if place.is_dir():
         plans: dict[type, str] = dict.fromkeys((Plan, SharedPlan), "plan")
         stems = plans | dict.fromkeys((Comparison, SharedComparison), "comparison")
+        stems |= {BreakEvens: "break-even"}
         stem = stems.get(type(answer), "calibration")
         place = place / f"{stem}.{SUFFIXES[format]}"
     return _guarded(place, lambda: (write_text(place, text),))

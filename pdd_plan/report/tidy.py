@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pdd_plan.fleet.plan import Baseline, Percentiles, Plan, PlanLink, PlanModel, Pool
+from pdd_plan.fleet.plan import (
+    Baseline,
+    BreakEven,
+    Percentiles,
+    Plan,
+    PlanLink,
+    PlanModel,
+    Pool,
+)
 from pdd_plan.fleet.shared_plan import AnyPlan
 
 SUMMARY_KEYS = ("section", "key", "value")
@@ -37,6 +45,7 @@ def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
         _baseline_parts("baseline_links", [(b.name, b.links) for b in plan.baselines], _LINK),
         models_table("sensitivity", plan.sensitivity, _SENSITIVITY),
         models_table("binding", plan.binding, ("what", "value", "limit", "unit")),
+        break_even_table(plan.break_even),
         changes_table(plan),
         models_table("assumptions", plan.assumptions, _ASSUMPTION),
         models_table("rejected_shapes", plan.rejected_shapes, ("site", "chip", "shape", "reason")),
@@ -85,8 +94,29 @@ _SENSITIVITY = (
     "gap",
     "within_gap",
 )
+_BREAK_EVEN = (
+    "what",
+    "subject",
+    "path",
+    "unit",
+    "now",
+    "pays",
+    "pays_at",
+    "fails_at",
+    "tried_from",
+    "tried_to",
+    "usd_per_hour_without",
+    "possible_without",
+    "proven",
+    "reason",
+)
 _ASSUMPTION = ("path", "value", "unit", "source", "confidence")
 _PERCENTILES = ("p50", "p90", "p95", "p99", "mean")
+
+
+def break_even_table(items: Iterable[BreakEven]) -> Tidy:
+    """Return a row for every break-even."""
+    return models_table("break_even", items, _BREAK_EVEN)
 
 
 def models_table(name: str, items: Iterable[PlanModel], keys: Sequence[str]) -> Tidy:

@@ -14,6 +14,7 @@ from pdd_plan.report.blocks import (
     Table,
     View,
 )
+from pdd_plan.report.break_even import break_even_blocks
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 
@@ -57,6 +58,9 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
             resilience.resilience_facts(plan, labels),
             resilience.outages_table(plan, labels),
             resilience.rerouting_texts(plan, labels),
+        ),
+        section_of(
+            "break_even", labels, *break_even_blocks(plan.break_even, plan.currency, labels)
         ),
         section_of("slo", labels, tables.limits_table(plan, labels), detail=True),
         section_of("latency", labels, tables.latency_table(plan, labels), detail=True),

@@ -15,6 +15,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "axis.tornado.goodput": ("change of goodput, %", "有效吞吐变化（%）"),
     "axis.tornado.bcr": ("change of cost per token at goodput, %", "有效吞吐下每词元成本变化（%）"),
     "no_plan_cell": ("no plan", "无方案"),
+    "break_even": ("Break-even", "盈亏平衡"),
+    "pays_what": ("What", "对象"),
+    "pays_at": ("Pays at", "划算"),
+    "fails_at": ("Not at", "不划算"),
+    "without_it": ("{currency}/h without", "无此项 {currency}/小时"),
+    "pays.split": ("a fleet over several sites", "跨站点机群"),
+    "pays.relay": ("the relay", "中继"),
+    "varied.price": ("price", "价格"),
+    "varied.fixed_price": ("fixed price", "固定价格"),
+    "varied.rtt": ("RTT", "往返时延"),
+    "varied.bandwidth": ("bandwidth", "带宽"),
+    "varied.available": ("stock", "库存"),
 }
 
 SENTENCES: dict[str, tuple[str, str]] = {
@@ -49,4 +61,35 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "tornado_refused": ("{what} {value}: {reason}", "{what} {value}：{reason}"),
     "tornado_idle": ("Without effect: {names}.", "无影响：{names}。"),
+    "break_even_of": ("break-even of {path}", "{path} 的盈亏平衡"),
+    "own": ("its {varied}", "其{varied}"),
+    "part": (", ", " "),
+    "pays_below": (
+        "{who} pays while {varied} is at most {at}",
+        "{who} 在{varied}不高于 {at} 时划算",
+    ),
+    "pays_above": (
+        "{who} pays while {varied} is at least {at}",
+        "{who} 在{varied}不低于 {at} 时划算",
+    ),
+    "pays_now": ("; now {now}", "；当前 {now}"),
+    "pays_always": (
+        "{who} pays at every {varied} tried, from {low} to {high}.",
+        "{who} 在所试各{varied}（{low} 至 {high}）下都划算。",
+    ),
+    "pays_never": (
+        "{who} pays at no {varied} tried, from {low} to {high}.",
+        "{who} 在所试各{varied}（{low} 至 {high}）下都不划算。",
+    ),
+    "pays_needed": ("There is no plan without {who}.", "没有 {who} 就没有可行方案。"),
+    "pays_unknown": ("{who} by {varied}: not known, {reason}", "{who}（{varied}）：未知，{reason}"),
+    "pays_unproven": (
+        "Not proven: the gaps of the plans leave it open.",
+        "未证明：方案的最优性差距不足以判定。",
+    ),
+    "distance": ("In fiber that is at most {km} km.", "对应光纤距离至多 {km} 公里。"),
+    "distance_any": (
+        "In fiber that is farther than any two places on earth.",
+        "对应光纤距离超过地球上任意两地。",
+    ),
 }

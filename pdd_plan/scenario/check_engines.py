@@ -102,7 +102,7 @@ def _check_engine_fits(parts: Parts, i: int) -> Iterator[Fault]:
     if not parts.complete or not offers:
         return
     most = max(offer.available for offer in offers.values())
-    if engine.chips > most:
+    if engine.chips > most > 0:  # a stock of none leaves its shapes without use
         yield (
             f"{path}.chips",
             f"{path}.chips = {engine.chips} is more than any site has of {engine.chip} ({most})",

@@ -1,18 +1,23 @@
-"""Why a plan is as it is: what each change of its scenario would do."""
+"""Why a plan is as it is: what each change of its scenario would do, and what pays up to where."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.plan import BreakEven, Plan, Sensitivity
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.studies.break_even import break_even
+from pdd_plan.studies.break_even_rules import asked_about
 from pdd_plan.studies.planning import PlanOptions
-from pdd_plan.studies.rounds import answer_all
+from pdd_plan.studies.rounds import Question, answer_all
 from pdd_plan.studies.sensitivity import sensitivity
 from pdd_plan.studies.sweep_points import Maker
 from pdd_plan.studies.sweep_run import Runner
+
+T = TypeVar("T")
 
 
 def explained(
@@ -23,7 +28,7 @@ def explained(
     runner: Runner,
     changes: Sequence[str] = (),
 ) -> Plan:
-    """Add to a plan what single changes of its scenario would do.
+    """Add to a plan what single changes of its scenario would do, and where things cease to pay.
 
     Parameters
     ----------
@@ -43,11 +48,44 @@ def explained(
     Returns
     -------
     Plan
-        With more in ``sensitivity``; an infeasible plan as it is.
+        With more in ``sensitivity``, and with ``break_even`` where the objective is the cost per
+        token at the demand and prefill is not shared by size; an infeasible plan as it is.
     """
     if plan.status == "infeasible":
         return plan
+    asked = asked_about(scenario, plan) if compares_costs(scenario) else ()
+    questions: list[Question[tuple[Sensitivity, ...]] | Question[tuple[BreakEven, ...]]] = [
+        sensitivity(scenario, plan),
+        *(break_even(one) for one in asked),
+    ]
+    found = [item for items in answers(questions, file, options, runner, changes) for item in items]
+    changed = tuple(item for item in found if isinstance(item, Sensitivity))
+    pays = tuple(item for item in found if isinstance(item, BreakEven))
+    return plan.model_copy(
+        update={"sensitivity": (*plan.sensitivity, *changed), "break_even": pays}
+    )
+
+
+def answers(
+    questions: Sequence[Question[T]],
+    file: str | Path,
+    options: PlanOptions,
+    runner: Runner,
+    changes: Sequence[str],
+) -> tuple[T, ...]:
+    """Answer questions about a scenario by plans without the simpler fleets beside them.
+
+    Parameters
+    ----------
+    questions : sequence of generators
+        As for `pdd_plan.studies.rounds.answer_all`.
+    file, options, runner, changes
+        As for `explained`.
+    """
     alone = replace(options, whole=False, command="")
-    maker = Maker(file, tuple(changes), lambda _: alone)
-    (found,) = answer_all([sensitivity(scenario, plan)], maker, runner)
-    return plan.model_copy(update={"sensitivity": (*plan.sensitivity, *found)})
+    return answer_all(questions, Maker(file, tuple(changes), lambda _: alone), runner)
+
+
+def compares_costs(scenario: Scenario) -> bool:
+    """Whether fleets of a scenario are chosen by their cost at one demand."""
+    return scenario.objective == "cost_per_token" and scenario.routing.between == "decode"
