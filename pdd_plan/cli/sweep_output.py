@@ -28,6 +28,7 @@ class SweepFormat(StrEnum):
     csv = "csv"
     json = "json"
     html = "html"
+    svg = "svg"
     parquet = "parquet"
 
 
@@ -37,6 +38,7 @@ _BY_SUFFIX = {
     ".json": SweepFormat.json,
     ".html": SweepFormat.html,
     ".htm": SweepFormat.html,
+    ".svg": SweepFormat.svg,
     ".parquet": SweepFormat.parquet,
     ".txt": SweepFormat.console,
 }
@@ -84,8 +86,8 @@ class Place:
                     Issue(
                         f"the ending of {output} names no form",
                         path="--output",
-                        help="end it in .csv, .html, .md, .json, .parquet or .txt, add --format, "
-                        "or name a folder that exists",
+                        help="end it in .csv, .html, .json, .md, .parquet, .svg or .txt, add "
+                        "--format, or name a folder that exists",
                     )
                 )
             check_file(output)

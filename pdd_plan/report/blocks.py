@@ -100,7 +100,9 @@ class Chart:
     """Numbers to draw; `description` says in words what is seen."""
 
     key: str
-    kind: Literal["line", "bars", "steps", "points", "curves", "heat", "tornado", "scatter"]
+    kind: Literal[
+        "line", "bars", "steps", "points", "curves", "heat", "panels", "tornado", "scatter"
+    ]
     title: str
     description: str
     x_label: str

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from html import escape
 
 from pdd_plan.report.blocks import Block, Facts, Sentences, Table, Text, View
-from pdd_plan.report.svg import render_svg
+from pdd_plan.report.svg import CHART_RULES, COLORS, render_svg
 
-STYLE = """
-:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--paper:#fff;--line:#dfe4ea;
---head:#f4f6f8;--good:#17763a;--bad:#b3261e;--changed:#8a5a00;
---tone0:#2f6fb3;--tone1:#e08a1e;--tone2:#2f9e77;--tone3:#8e5bb5;--tone4:#7a8290}
-@media(prefers-color-scheme:dark){:root{--ink:#e3e8ee;--soft:#9aa6b5;--paper:#14181d;
---line:#323a44;--head:#1d232a;--good:#5fc98a;--bad:#ff8a80;--changed:#e3b34c;
---tone0:#6aa5e3;--tone1:#f0aa55;--tone2:#5cc79f;--tone3:#b48ad8;--tone4:#a9b1bd}}
-*{box-sizing:border-box}
+STYLE = (
+    COLORS
+    + CHART_RULES
+    + """*{box-sizing:border-box}
 body{margin:0 auto;padding:2rem 1.25rem 4rem;max-width:64rem;background:var(--paper);
 color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",
 "Noto Sans CJK SC","PingFang SC","Microsoft YaHei",sans-serif}
@@ -41,19 +37,9 @@ font-weight:700}.changed{color:var(--changed)}.strong{font-weight:700}.faint{col
 section.warnings{border-left:4px solid var(--bad);padding:.1rem 1rem .4rem;margin-top:1.25rem;
 background:var(--head)}section.warnings h2{margin-top:.5rem}
 section.reproduce dd{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.85rem}
-.chart{width:100%;height:auto;max-width:50rem;display:block;font-size:12px}
-.chart text{fill:var(--ink)}.chart text.tick,.chart text.label{fill:var(--soft)}
-.chart .grid{stroke:var(--line)}.chart .axis{stroke:var(--soft)}
-.chart .rule{stroke:var(--bad);stroke-dasharray:5 4}.chart text.rule-text{fill:var(--bad)}
-.tone0{fill:var(--tone0)}.tone1{fill:var(--tone1)}.tone2{fill:var(--tone2)}
-.tone3{fill:var(--tone3)}
-.tone4{fill:var(--tone4)}
-.curve{fill:none;stroke-width:2}.curve.tone0{stroke:var(--tone0)}
-.curve.tone1{stroke:var(--tone1)}.curve.tone2{stroke:var(--tone2)}
-.curve.tone3{stroke:var(--tone3)}
-.curve.tone4{stroke:var(--tone4)}
 @media print{body{max-width:none;padding:0}section{break-inside:avoid}}
 """
+)
 
 
 def render_html(view: View) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 from typing import NamedTuple
 
@@ -15,6 +16,30 @@ BAR_HEIGHT = 22
 BAR_STEP = 32
 FONT = 12
 TOP = 34
+COLORS = """
+:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--paper:#fff;--line:#dfe4ea;
+--head:#f4f6f8;--good:#17763a;--bad:#b3261e;--changed:#8a5a00;
+--tone0:#2f6fb3;--tone1:#e08a1e;--tone2:#2f9e77;--tone3:#8e5bb5;--tone4:#7a8290}
+@media(prefers-color-scheme:dark){:root{--ink:#e3e8ee;--soft:#9aa6b5;--paper:#14181d;
+--line:#323a44;--head:#1d232a;--good:#5fc98a;--bad:#ff8a80;--changed:#e3b34c;
+--tone0:#6aa5e3;--tone1:#f0aa55;--tone2:#5cc79f;--tone3:#b48ad8;--tone4:#a9b1bd}}
+"""
+"""Colors of a page or a picture, by day and by night."""
+CHART_RULES = """
+.chart{width:100%;height:auto;max-width:50rem;display:block;font-size:12px}
+.chart text{fill:var(--ink)}.chart text.panel{font-weight:600}
+.chart text.tick,.chart text.label{fill:var(--soft)}
+.chart .grid{stroke:var(--line)}.chart .axis{stroke:var(--soft)}
+.chart .rule{stroke:var(--bad);stroke-dasharray:5 4}.chart text.rule-text{fill:var(--bad)}
+.tone0{fill:var(--tone0)}.tone1{fill:var(--tone1)}.tone2{fill:var(--tone2)}
+.tone3{fill:var(--tone3)}
+.tone4{fill:var(--tone4)}
+.curve{fill:none;stroke-width:2}.curve.tone0{stroke:var(--tone0)}
+.curve.tone1{stroke:var(--tone1)}.curve.tone2{stroke:var(--tone2)}
+.curve.tone3{stroke:var(--tone3)}
+.curve.tone4{stroke:var(--tone4)}
+"""
+"""How the parts of a chart look, in these colors."""
 
 
 class Frame(NamedTuple):
@@ -44,10 +69,11 @@ def render_svg(chart: Chart) -> str:
         from pdd_plan.report.tornado_svg import tornado
 
         height, parts = tornado(chart)
-    elif chart.kind in ("curves", "heat"):
+    elif chart.kind in ("curves", "heat", "panels"):
         from pdd_plan.report import sweep_svg
 
-        height, parts = (sweep_svg.curves if chart.kind == "curves" else sweep_svg.heat)(chart)
+        kinds = {"curves": sweep_svg.curves, "heat": sweep_svg.heat, "panels": sweep_svg.panels}
+        height, parts = kinds[chart.kind](chart)
     elif chart.kind == "scatter":
         from pdd_plan.report.scatter_svg import scatter
 
@@ -63,6 +89,18 @@ def render_svg(chart: Chart) -> str:
         f'<desc id="{name}-text">{escape(chart.description)}</desc>'
     )
     return "".join([head, *parts, "</svg>"])
+
+
+def picture(chart: Chart) -> str:
+    """Return a chart as an SVG file of its own, with its style and on a ground of its own."""
+    body = render_svg(chart)
+    width, height = re.findall(r'viewBox="0 0 (\d+) (\d+)"', body)[0]
+    end = body.index(">") + 1
+    font = 'system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans CJK SC",sans-serif'
+    own = f"svg.chart{{font:12px {font};max-width:none}}"
+    ground = f'<rect width="{width}" height="{height}" style="fill:var(--paper)"/>'
+    head = f'{body[: end - 1]} width="{width}" height="{height}">'
+    return f"{head}<style>{COLORS}{CHART_RULES}{own}</style>{ground}{body[end:]}\n"
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:

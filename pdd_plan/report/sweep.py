@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pdd_plan.report.sweep_crossings import Crossing, Curve, crossings
 from pdd_plan.report.tidy import Tidy, Value
@@ -172,6 +172,56 @@ class SweepReport:
         if len(self.axes) != 1 or self.axes[0].numbers is None or self.is_front:
             return ()
         return crossings({name: self.curve(f"{name}_{COST}") for name in BASELINES})
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The points of two axes along one of them, at one value of the other.
+
+    Attributes
+    ----------
+    held : Varied
+        Path that is held at a value, the first of its axis.
+    step : int
+        Its step.
+    report : SweepReport
+        The points, over the other axis alone.
+    """
+
+    held: Varied
+    step: int
+    report: SweepReport
+
+
+def middle_slices(report: SweepReport) -> tuple[Slice, ...]:
+    """Return a sweep over two axes along each of them, at the middle value of the other.
+
+    Parameters
+    ----------
+    report : SweepReport
+        Any; only two axes of numbers that are no front have slices.
+
+    Returns
+    -------
+    tuple of Slice
+        One for each axis of three values or more.
+    """
+    if len(report.axes) != 2 or report.is_front:
+        return ()
+    found = []
+    for along, across in ((0, 1), (1, 0)):
+        axis, other = report.axes[along], report.axes[across]
+        if axis.numbers is None or len(axis.numbers) < 3:
+            continue
+        order = sorted(range(len(other.names)), key=other.place)
+        step = order[len(order) // 2]
+        rows = tuple(
+            replace(row, steps=(row.steps[along],))
+            for row in report.rows
+            if row.steps[across] == step
+        )
+        found.append(Slice(other.varied[0], step, replace(report, axes=(axis,), rows=rows)))
+    return tuple(found)
 
 
 def sweep_table(report: SweepReport) -> Tidy:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Chart, Series
 from pdd_plan.report.digits import clean
-from pdd_plan.report.sweep import BASELINES, COST, KINDS, SweepAxis, SweepReport, SweepRow
-from pdd_plan.report.sweep_svg import Cell, CurveChart, MapChart, Mark
+from pdd_plan.report.sweep import (
+    BASELINES,
+    COST,
+    KINDS,
+    SweepAxis,
+    SweepReport,
+    SweepRow,
+    middle_slices,
+)
+from pdd_plan.report.sweep_crossings import Crossing
+from pdd_plan.report.sweep_svg import Cell, CurveChart, MapChart, Mark, PanelChart
 from pdd_plan.report.sweep_words import SweepLabels
 
 MOST_FRONTS = 4
@@ -41,7 +51,7 @@ def sweep_charts(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
     if len(report.axes) == 1:
         made = [draw(report, labels) for draw in (_cost, _ttft, _goodput, _chips)]
         return tuple(chart for chart in made if chart is not None)
-    return _maps(report, labels)
+    return (*_levers(report, labels), *_maps(report, labels))
 
 
 def axis_label(axis: SweepAxis, labels: SweepLabels) -> str:
@@ -94,23 +104,63 @@ def _curves(
     )
 
 
-def _by_kind(report: SweepReport, labels: SweepLabels, plan_key: str, tail: str) -> list[Series]:
+def _by_kind(
+    report: SweepReport,
+    labels: SweepLabels,
+    plan_key: str,
+    tail: str,
+    kinds: tuple[str, ...] = BASELINES,
+) -> list[Series]:
     series = _series(report, plan_key, labels.word("plan_curve"), PLAN_TONE, "wide")
-    for tone, name in enumerate(BASELINES):
+    for tone, name in enumerate(kinds):
         style = "dashed" if name == "pdd" else ""  # without a relay it is the cross-site fleet
         series += _series(report, f"{name}_{tail}", labels.word(name), tone, style)
     return series
 
 
-def _cost(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
-    unit = report.axes[0].unit
-    marks = tuple(
-        Mark(item.at, item.value, f"{digits.significant(item.at, 3)} {clean(unit)}".strip())
-        for item in report.crossings
-        if item.at is not None and item.value is not None
-    )
-    series = _by_kind(report, labels, COST, COST)
+def _cost(
+    report: SweepReport, labels: SweepLabels, kinds: tuple[str, ...] = BASELINES
+) -> CurveChart | None:
+    unit = clean(report.axes[0].unit)
+    known = [item for item in report.crossings if {item.below, item.above} <= set(kinds)]
+    places = dict.fromkeys(_place(report, item) for item in known)
+    marks = tuple(Mark(x, y, f"{digits.significant(x, 3)} {unit}".strip()) for x, y in places)
+    series = _by_kind(report, labels, COST, COST, kinds)
     return _curves(report, labels, "sweep_cost", _per_token(report, labels), series, marks)
+
+
+def _place(report: SweepReport, item: Crossing) -> tuple[float, float]:
+    """Return where curves cross; where one of them begins or ends between, that end of it."""
+    if item.at is not None and item.value is not None:
+        return item.at, item.value
+    begins, ends = (dict(report.curve(f"{name}_{COST}")) for name in (item.above, item.below))
+    if begins.get(item.low) is None:
+        return item.high, begins[item.high] or 0.0
+    return item.low, ends[item.low] or 0.0
+
+
+def _levers(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
+    """Draw the cost along each of two axes, at the middle value of the other."""
+    drawn = []
+    for part in middle_slices(report):
+        chart = _cost(part.report, labels, KINDS)
+        if chart is not None:
+            value = clean(part.held.texts[part.step])
+            drawn.append(replace(chart, title=f"{clean(part.held.path)} = {value}"))
+    if not drawn:
+        return ()
+    return (
+        PanelChart(
+            key="sweep_levers",
+            kind="panels",
+            title=labels.word("chart.sweep_levers"),
+            description=labels.say("chart.sweep_levers"),
+            x_label="",
+            y_label="",
+            series=(),
+            panels=tuple(drawn),
+        ),
+    )
 
 
 def _ttft(report: SweepReport, labels: SweepLabels) -> CurveChart | None:

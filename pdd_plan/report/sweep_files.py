@@ -13,9 +13,11 @@ from pdd_plan.errors import InputError, Issue
 from pdd_plan.report.csv_files import csv_text
 from pdd_plan.report.render import OUTPUT_WIDTH, SUFFIXES, write_text
 from pdd_plan.report.sweep import SweepReport, sweep_json, sweep_table
+from pdd_plan.report.sweep_charts import sweep_charts
 from pdd_plan.report.sweep_view import sweep_view
+from pdd_plan.report.sweep_words import SweepLabels
 
-TEXT_FORMATS = ("console", "md", "csv", "json", "html")
+TEXT_FORMATS = ("console", "md", "csv", "json", "html", "svg")
 TEXTS = ("reason", "scenario_sha256", "currency", "bcr_reference", "architecture", "routing_by")
 """Columns that hold text even where no row has any, so that Parquet files can be joined."""
 
@@ -41,12 +43,14 @@ def render_sweep(report: SweepReport, form: str, lang: str = "en", width: int | 
     Raises
     ------
     InputError
-        If there is no such language.
+        If there is no such language, or nothing to draw.
     """
     if form == "csv":
         return csv_text(sweep_table(report))
     if form == "json":
         return sweep_json(report)
+    if form == "svg":
+        return _picture(report, lang)
     view = sweep_view(report, lang)
     if form == "md":
         from pdd_plan.report.markdown import render_markdown
@@ -59,6 +63,17 @@ def render_sweep(report: SweepReport, form: str, lang: str = "en", width: int | 
     from pdd_plan.report.console import render_console
 
     return render_console(view, width)
+
+
+def _picture(report: SweepReport, lang: str) -> str:
+    """Return the first chart of a sweep: its front, its curves, or those along each axis."""
+    from pdd_plan.report.svg import picture
+
+    charts = sweep_charts(report, SweepLabels(lang))
+    if not charts:
+        message = "no point of the sweep has a plan, so that there is nothing to draw"
+        raise InputError(Issue(message, "--format", help="take md or csv for the reasons"))
+    return picture(charts[0])
 
 
 def write_sweep(

@@ -98,6 +98,29 @@ class MapChart(Chart):
     cells: tuple[Cell, ...] = ()
 
 
+@dataclass(frozen=True)
+class PanelChart(Chart):
+    """Charts of curves under each other, each with its title."""
+
+    panels: tuple[CurveChart, ...] = ()
+
+
+PANEL_TITLE = 30.0
+"""Height of the title above a panel [px]."""
+
+
+def panels(chart: Chart) -> tuple[float, list[str]]:
+    """Draw a `PanelChart`; return its height [px] and its elements."""
+    assert isinstance(chart, PanelChart)
+    parts, top = [], 0.0
+    for panel in chart.panels:
+        height, drawn = curves(panel)
+        parts.append(_text(8, top + 20, panel.title, kind="panel"))
+        parts += [f'<g transform="translate(0 {top + PANEL_TITLE:.0f})">', *drawn, "</g>"]
+        top += PANEL_TITLE + height + 8
+    return top, parts
+
+
 def curves(chart: Chart) -> tuple[float, list[str]]:
     """Draw a `CurveChart`; return its height [px] and its elements."""
     assert isinstance(chart, CurveChart)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import (
     Block,
@@ -14,8 +16,9 @@ from pdd_plan.report.blocks import (
     View,
 )
 from pdd_plan.report.digits import clean
-from pdd_plan.report.sweep import COST, SweepAxis, SweepReport, SweepRow
+from pdd_plan.report.sweep import COST, KINDS, SweepAxis, SweepReport, SweepRow, middle_slices
 from pdd_plan.report.sweep_charts import sweep_charts
+from pdd_plan.report.sweep_crossings import Crossing
 from pdd_plan.report.sweep_tables import (
     all_points,
     front_table,
@@ -127,9 +130,28 @@ def _point(report: SweepReport, row: SweepRow, labels: SweepLabels) -> tuple[Tex
 
 
 def _crossings(report: SweepReport, labels: SweepLabels) -> list[Section]:
+    said = _changes(report, report.crossings, labels)
+    for part in middle_slices(report):
+        path, value = clean(part.held.path), clean(part.held.texts[part.step])
+        said += [
+            labels.say("at_value", path=path, value=value, said=text)
+            for text in _changes(part.report, _of_kinds(part.report.crossings), labels)
+        ]
+    if not said:
+        return []
+    sentences = tuple(Sentence("", text) for text in said)
+    return [Section("crossings", labels.word("crossings"), (Sentences(sentences),))]
+
+
+def _of_kinds(found: Iterable[Crossing]) -> list[Crossing]:
+    return [item for item in found if {item.below, item.above} <= set(KINDS)]
+
+
+def _changes(report: SweepReport, found: Iterable[Crossing], labels: SweepLabels) -> list[str]:
+    """Say where along the only axis fleets change places."""
     unit = f" {clean(report.axes[0].unit)}".rstrip()
     said = []
-    for item in report.crossings:
+    for item in found:
         sentence = labels.say(
             "crossing",
             below=labels.word(item.below),
@@ -141,10 +163,8 @@ def _crossings(report: SweepReport, labels: SweepLabels) -> list[Section]:
             at = f"{digits.significant(item.at, 3)}{unit}"
             value = f"{digits.money(item.value)} {clean(report.currency)}"
             sentence += labels.say("blank") + labels.say("meet", at=at, value=value)
-        said.append(Sentence("", sentence))
-    if not said:
-        return []
-    return [Section("crossings", labels.word("crossings"), (Sentences(tuple(said)),))]
+        said.append(sentence)
+    return said
 
 
 def _no_plan(report: SweepReport, labels: SweepLabels) -> list[Section]:

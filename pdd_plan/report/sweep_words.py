@@ -26,6 +26,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "letter.cross_site": ("x", "跨"),
     "letter.pdd": ("p", "P"),
     "chart.sweep_cost": ("Cost per token", "每词元成本"),
+    "chart.sweep_levers": ("Cost per token along each axis", "沿各轴的每词元成本"),
     "chart.sweep_ttft": ("P90 TTFT", "P90 TTFT"),
     "chart.sweep_goodput": ("Goodput", "有效吞吐"),
     "chart.sweep_chips": ("Chips", "芯片数"),
@@ -78,6 +79,13 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "each kind.",
         "按需求计的每百万输出词元成本：方案及各类最优机群。",
     ),
+    "chart.sweep_levers": (
+        "Cost of a million output tokens at the demand along each axis, at the middle value of "
+        "the other: of the plan, and of the best fleet of each kind. Rings: where lines between "
+        "the points of two kinds cross.",
+        "按需求计的每百万输出词元成本：分别沿各轴变化，另一轴取中间值。圆圈为两类机群连线的交点。",
+    ),
+    "at_value": ("At {path} = {value}: {said}", "{path} = {value} 时：{said}"),
     "chart.sweep_ttft": (
         "P90 TTFT of the plan, and of the best fleet of each kind.",
         "方案及各类最优机群的 P90 TTFT。",

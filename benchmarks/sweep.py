@@ -1,0 +1,97 @@
+"""`python -m benchmarks.sweep`: what two processes gain on a sweep of 500 points.
+
+Runs the same sweep in one process and in two, checks that their results are the same file, and
+prints a Markdown table. On a machine with other work beside it seconds say little; the processor
+time of the two runs still tells what running side by side costs, so that both are printed:
+efficiency by the clock is t(1) / (n t(n)), by processor time it is c(1) / c(n).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+SMALLER = (
+    "workload.max_atoms=60",
+    "routing.max_thresholds=4",
+    "slo.slot_wait=1 %",
+    "engines=[{chip: h200, chips: 8}, {chip: h20, chips: 8}]",
+)
+"""Changes of the quickstart that make a plan quick."""
+PRICES, LIMITS = 20, 25
+"""Values of the two axes; their product is the number of points."""
+
+
+class Run(NamedTuple):
+    """One sweep: seconds by the clock, processor seconds of all its processes, and its result."""
+
+    wall_s: float
+    processor_s: float
+    result: bytes
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--jobs", type=int, default=2, help="processes to compare one with")
+    parser.add_argument("--limits", type=int, default=LIMITS, help="25 make 500 points")
+    given = parser.parse_args()
+    points = PRICES * given.limits
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        runs = {jobs: sweep(folder, jobs, given.limits) for jobs in (1, given.jobs)}
+    one, many = runs[1], runs[given.jobs]
+    if one.result != many.result:
+        sys.exit("the two runs differ in their results")
+    print("| processes | points | seconds | points per second | processor seconds |")
+    print("|---|---|---|---|---|")
+    for jobs, run in runs.items():
+        speed = points / run.wall_s
+        print(f"| {jobs} | {points} | {run.wall_s:.1f} | {speed:.2f} | {run.processor_s:.1f} |")
+    by_clock = one.wall_s / (given.jobs * many.wall_s)
+    by_processor = one.processor_s / many.processor_s
+    print(
+        f"\nParallel efficiency: {by_clock:.0%} by the clock, {by_processor:.0%} by processor time."
+    )
+    print("The results of both are the same file.")
+
+
+def sweep(folder: Path, jobs: int, limits: int) -> Run:
+    """Run the sweep in a process of its own, with so many workers."""
+    output = folder / f"{jobs}.csv"
+    command = [
+        sys.executable,
+        "-c",
+        "from pdd_plan.cli.main import main; main()",
+        "sweep",
+        "quickstart",
+        *(word for change in SMALLER for word in ("--set", change)),
+        "--vary",
+        f"sites.shanghai.chips.h20.price=0.1 USD/h..{PRICES / 10} USD/h/0.1 USD/h",
+        "--vary",
+        f"slo.ttft_p90=1 s..{1 + (limits - 1) * 0.02:g} s/0.02 s",
+        "--jobs",
+        str(jobs),
+        "--quiet",
+        "-o",
+        str(output),
+    ]
+    before, started = _children_s(), time.perf_counter()
+    subprocess.run(command, check=True, env=os.environ | {"NO_COLOR": "1"})  # noqa: S603
+    return Run(time.perf_counter() - started, _children_s() - before, output.read_bytes())
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
