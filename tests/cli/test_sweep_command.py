@@ -139,7 +139,7 @@ def test_html_is_one_page_that_loads_nothing_and_escapes_all(run, planner):  # n
     assert "<script" not in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert "<b>x" not in text
-    assert text.count("<svg") == 2  # cost and kind over two axes
+    assert text.count("<svg") == 3  # cost along an axis, cost and kind over both
 
 
 def test_one_axis_has_curves_with_their_crossing(run, planner):
