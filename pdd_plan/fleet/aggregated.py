@@ -11,13 +11,15 @@ in the batch and, while a prompt is prefilled, a chunk of it (chunked prefill).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
-from pdd_plan.fleet.laws import Law, law_of_points, law_of_sum
+from pdd_plan.fleet.laws import Law, law_of_points, law_of_sum, mixture
 from pdd_plan.fleet.problem import FloatArray, Limit, PoolOption, Problem
+from pdd_plan.fleet.purchase import idle_usd_per_hour, paid_chips
 from pdd_plan.queueing import (
     BatchingResult,
     TimeGrid,
@@ -42,6 +44,8 @@ class AggregatedFleet:
         The same engine seen in both roles.
     engines : int
         Number of engines.
+    usd_per_hour : float
+        Price of the engines, and of chips that are paid but not used [currency/h].
     ttft, tpot : Law
         Predicted latencies.
     utilization : float
@@ -53,20 +57,17 @@ class AggregatedFleet:
     prefill: PoolOption
     decode: PoolOption
     engines: int
+    usd_per_hour: float
     ttft: Law
     tpot: Law
     utilization: float
     goodput_per_s: float
 
-    @property
-    def usd_per_hour(self) -> float:
-        """Price of all engines [currency/h]."""
-        return self.engines * self.prefill.usd_per_engine_hour
-
 
 @dataclass(frozen=True)
 class _State:
     ttft: Law
+    ttft_of_part: Mapping[tuple[str, str], Law]
     tpot: Law
     utilization: float
     batching: BatchingResult
@@ -76,7 +77,8 @@ class _State:
         if self.batching.probability_wait > slot_wait:
             return False
         for limit in limits:
-            law = self.ttft if limit.metric == "ttft" else self.tpot
+            ttft = self.ttft_of_part[limit.traffic, limit.region]
+            law = ttft if limit.metric == "ttft" else self.tpot
             value = law.mean if limit.percentile == 0 else law.quantile(limit.probability)
             if value > limit.limit_s:
                 return False
@@ -104,15 +106,32 @@ def cheapest_aggregated(problem: Problem) -> AggregatedFleet | None:
         count = _fewest(problem, prefill, decode, most)
         if count is None:
             continue
-        cost = count * prefill.usd_per_engine_hour
-        if best is None or cost < best.usd_per_hour:
+        usd = _fleet_usd(problem, prefill, count)
+        if usd is not None and (best is None or usd < best.usd_per_hour):
             state = _state(problem, prefill, decode, count, problem.arrival_rate_per_s)
             assert state is not None
             reached = _goodput(problem, prefill, decode, count)
             best = AggregatedFleet(
-                prefill, decode, count, state.ttft, state.tpot, state.utilization, reached
+                prefill,
+                decode,
+                count,
+                usd,
+                state.ttft,
+                state.tpot,
+                state.utilization,
+                reached,
             )
     return best
+
+
+def _fleet_usd(problem: Problem, pool: PoolOption, engines: int) -> float | None:
+    """Price of engines and of chips paid beside them; None where the site has no room."""
+    used = {(pool.site, pool.chip): engines * pool.chips_per_engine}
+    paid = paid_chips(problem.terms, used)
+    for site, most in problem.site_chips.items():
+        if sum(count for key, count in paid.items() if key[0] == site) > most:
+            return None
+    return engines * pool.usd_per_engine_hour + idle_usd_per_hour(problem.terms, used)
 
 
 def _engine_kinds(problem: Problem) -> list[tuple[PoolOption, PoolOption]]:
@@ -186,24 +205,50 @@ def _state(
         chunks = np.ceil(np.maximum(atoms.uncached_tokens, 1.0) / CHUNK_TOKENS)
         service_s = prefill.service_s + chunks * between_s
         first_s = prefill.host_s + decode.first_token_steps * batching.mean_step_s
-        ttft = _ttft(problem, service_s, first_s, servers, rate)
+        known_s = service_s + first_s
+        names = dict.fromkeys(("", *(limit.traffic for limit in problem.limits)))
+        by_class = {name: _ttft(problem, service_s, known_s, name, servers, rate) for name in names}
     except UnstableQueueError:
         return None
     use = rate * float(atoms.weight @ service_s) / servers
     tpot = law_of_points(batching.step_values_s, batching.step_weights)
-    return _State(ttft, tpot, use, batching)
+    parts = [("", ""), *((limit.traffic, limit.region) for limit in problem.limits)]
+    ttft = {part: _seen(problem, prefill.site, by_class[part[0]], part[1]) for part in parts}
+    return _State(ttft["", ""], ttft, tpot, use, batching)
+
+
+def _seen(problem: Problem, site: str, law: Law, region: str) -> Law:
+    """Law as users see it, who send requests to a site and get tokens from it."""
+    if not problem.regions:
+        return law
+    delays = [one.rtt_s[site] for one in problem.regions]
+    pairs = zip(problem.region_shares(region).tolist(), delays, strict=True)
+    return mixture([(share, law.later(delay_s)) for share, delay_s in pairs if share > 0.0])
 
 
 def _ttft(
-    problem: Problem, service_s: FloatArray, first_s: float, servers: int, rate_per_s: float
+    problem: Problem,
+    service_s: FloatArray,
+    known_s: FloatArray,
+    traffic: str,
+    servers: int,
+    rate_per_s: float,
 ) -> Law:
+    """Time to first token of the requests of a class or all; all of them wait for each other."""
     weight = problem.atoms.weight
+    if traffic:
+        weight = problem.class_weights[problem.classes.index(traffic)]
 
     def wait_on(grid: TimeGrid) -> list[FloatArray]:
         return [
             waiting_time_pmf(
-                service_s, weight, servers, rate_per_s, grid, arrival_scv=problem.arrival_scv
+                service_s,
+                problem.atoms.weight,
+                servers,
+                rate_per_s,
+                grid,
+                arrival_scv=problem.arrival_scv,
             )
         ]
 
-    return law_of_sum(service_s + first_s, weight, wait_on)
+    return law_of_sum(known_s, weight, wait_on)

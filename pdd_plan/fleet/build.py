@@ -20,7 +20,9 @@ from pdd_plan.fleet.problem import (
     Problem,
     ServingOptions,
     SiteNetwork,
+    UserRegion,
 )
+from pdd_plan.fleet.purchase import ChipTerms
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.workload import (
     Workload,
@@ -124,6 +126,17 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
             for name, site in scenario.sites.items()
             for chip, offer in site.chips.items()
         },
+        terms={
+            (name, chip): ChipTerms(offer.usd_per_chip_hour, offer.min, offer.node)
+            for name, site in scenario.sites.items()
+            for chip, offer in site.chips.items()
+            if offer.min > 0 or offer.node > 1
+        },
+        site_chips={
+            name: site.max_chips
+            for name, site in scenario.sites.items()
+            if site.max_chips is not None
+        },
         limits=scenario.slo.limits,
         serving=_serving(scenario, model),
         period_multipliers=multipliers,
@@ -136,6 +149,11 @@ def build_problem(scenario: Scenario, workload: Workload | None = None) -> Built
         routing_by=scenario.routing.by,
         routing_between=scenario.routing.between,
         allowed_thresholds=_allowed(scenario, thresholds),
+        classes=workload.classes,
+        regions=tuple(
+            UserRegion(name, region.share, dict(region.rtt_s))
+            for name, region in scenario.users.items()
+        ),
     )
     return BuiltProblem(problem, workload, model, chips, tuple(engines.rejected))
 
@@ -245,6 +263,7 @@ def _lanes(scenario: Scenario) -> tuple[LaneOption, ...]:
             host_copy_bytes_per_s=link.host_copy_bytes_per_s or math.inf,
             connection_cap_bytes_per_s=link.connection_cap_bytes_per_s or math.inf,
             connections=link.connections,
+            name=link.given_name,
         )
         for link in scenario.links
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pdd_plan.fleet.lanes import StateKey
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.purchase import paid_chips
 
 TOLERANCE = 1e-7
 """Relative slack of sums: loads are accepted up to this much above capacity."""
@@ -19,8 +20,8 @@ class Violation:
 
     Attributes
     ----------
-    kind : {"flow", "stock", "line", "prefill", "relay", "decode", "power", "redundancy",
-        "handoff"}
+    kind : {"flow", "stock", "site", "line", "prefill", "relay", "decode", "power",
+        "redundancy", "handoff"}
         What is short.
     where : str
         Site, lane or site and chip.
@@ -117,15 +118,18 @@ def _flow(problem: Problem, candidate: Candidate) -> list[Violation]:
 
 def _stock(problem: Problem, candidate: Candidate) -> list[Violation]:
     out = []
-    used: dict[tuple[str, str], int] = defaultdict(int)
     watts: dict[str, float] = defaultdict(float)
     for engines, pool in zip(candidate.engines, problem.pools, strict=True):
-        used[pool.site, pool.chip] += engines * pool.chips_per_engine
         watts[pool.site] += engines * pool.watts_per_engine
-    for (site, chip), chips in used.items():
+    paid = paid_chips(problem.terms, candidate.chips_used(problem))
+    for (site, chip), chips in paid.items():
         stock = problem.stock[site, chip]
         if chips > stock:
             out.append(Violation("stock", f"{site} {chip}", chips, stock))
+    for site, most in problem.site_chips.items():
+        chips = sum(count for key, count in paid.items() if key[0] == site)
+        if chips > most:
+            out.append(Violation("site", site, chips, most))
     for engines, pool in zip(candidate.engines, problem.pools, strict=True):
         if 0 < engines < pool.min_engines:
             out.append(Violation("redundancy", pool.label, pool.min_engines, engines))

@@ -15,7 +15,8 @@ import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult, check
-from pdd_plan.fleet.laws import Law, PathLaws, mixture
+from pdd_plan.fleet.groups import GroupLaws, PathParts
+from pdd_plan.fleet.laws import Law, PathLaws
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
 from pdd_plan.fleet.stations import (
@@ -26,7 +27,7 @@ from pdd_plan.fleet.stations import (
     decode_site,
     relay_site,
 )
-from pdd_plan.fleet.transfer import RelayWork, lane_state
+from pdd_plan.fleet.transfer import lane_state
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ class Evaluation:
         Open lanes at the peak.
     ttft_home, ttft_remote : Law or None
         By prefill site, where requests are routed between prefill sites.
+    by_class : mapping of str to GroupLaws
+        Latencies of each traffic class by name; empty where there are none.
+    by_region : mapping of str to GroupLaws
+        Latencies of the users of each region by name; empty where there are none.
     """
 
     ttft: Law
@@ -97,19 +102,16 @@ class Evaluation:
     flows: tuple[LaneFlow, ...]
     ttft_home: Law | None = None
     ttft_remote: Law | None = None
+    by_class: Mapping[str, GroupLaws] = field(default_factory=dict)
+    by_region: Mapping[str, GroupLaws] = field(default_factory=dict)
 
 
 @dataclass
-class _Parts:
-    """Laws with weights, collected over periods and paths."""
+class _Relayed:
+    """Requests and output tokens that the relay takes, as shares and counts a request."""
 
-    direct: list[tuple[float, Law]] = field(default_factory=list)
-    relay: list[tuple[float, Law]] = field(default_factory=list)
-    tpot: list[tuple[float, Law]] = field(default_factory=list)
-    gap: list[tuple[float, Law]] = field(default_factory=list)
-    e2e: list[tuple[float, Law]] = field(default_factory=list)
-    relay_requests: float = 0.0
-    relay_tokens: float = 0.0
+    requests: float = 0.0
+    tokens: float = 0.0
 
 
 def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = None) -> Evaluation:
@@ -137,7 +139,7 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
     model = model or PathModel(problem)
     checked = check(problem, candidate, model)
     laws = PathLaws(problem)
-    parts = _Parts()
+    parts, relayed = PathParts(problem), _Relayed()
     peak_pools: dict[int, PoolState] = {}
     peak_lines: tuple[float, ...] = ()
     mode = "one_shot"
@@ -148,31 +150,29 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
         weight = float(problem.period_weights[period])
         flows = _flows(problem, candidate, multiplier)
         peak_pools, mode = _period(
-            model, candidate, checked, flows, multiplier, weight, laws, parts
+            model, candidate, checked, flows, multiplier, weight, laws, parts, relayed
         )
         by_lane = {flow.lane: flow.state.utilization for flow in flows}
         peak_lines = tuple(by_lane.get(i, 0.0) for i in range(len(problem.lanes)))
-    ttft = mixture(parts.direct + parts.relay)
-    tpot, e2e = mixture(parts.tpot), mixture(parts.e2e)
-    gap = mixture(parts.gap) if parts.gap else None
-    laws_by_metric = {"ttft": ttft, "tpot": tpot, "e2e": e2e, "handoff_gap": gap}
     total_tokens = float(problem.atoms.weight @ problem.atoms.output_tokens)
     return Evaluation(
-        ttft=ttft,
-        ttft_direct=mixture(parts.direct) if parts.direct else None,
-        ttft_relay=mixture(parts.relay) if parts.relay else None,
-        tpot=tpot,
-        handoff_gap=gap,
-        e2e=e2e,
+        ttft=parts.whole("ttft"),
+        ttft_direct=parts.law("ttft", route="direct"),
+        ttft_relay=parts.law("ttft", route="relay"),
+        tpot=parts.whole("tpot"),
+        handoff_gap=parts.law("handoff_gap"),
+        e2e=parts.whole("e2e"),
         pools=peak_pools,
         lane_utilization=peak_lines,
-        relay_request_fraction=parts.relay_requests,
-        relay_token_fraction=parts.relay_tokens / total_tokens,
-        relay_tokens=parts.relay_tokens / parts.relay_requests if parts.relay_requests else 0.0,
-        limits=tuple(_limit(limit, laws_by_metric[limit.metric]) for limit in problem.limits),
+        relay_request_fraction=relayed.requests,
+        relay_token_fraction=relayed.tokens / total_tokens,
+        relay_tokens=relayed.tokens / relayed.requests if relayed.requests else 0.0,
+        limits=tuple(_limit(limit, parts.law_for(limit)) for limit in problem.limits),
         check=checked,
         handoff_mode=mode,
         flows=tuple(flows),
+        by_class=parts.by_class(),
+        by_region=parts.by_region(),
     )
 
 
@@ -209,7 +209,8 @@ def _period(
     multiplier: float,
     weight: float,
     laws: PathLaws,
-    parts: _Parts,
+    parts: PathParts,
+    relayed: _Relayed,
 ) -> tuple[dict[int, PoolState], str]:
     """Evaluate one period of the day; return its pools and how the relay hands over."""
     problem = model.problem
@@ -245,27 +246,15 @@ def _period(
             raise UnstableQueueError(f"no relay engine at {lane.source}")
         decode = {i: s for i, s in decodes.items() if problem.pools[i].site == lane.target}
         decode_loads = {i: loads[i] for i in decode}
-        path = laws.lane(candidate, flow, prefill, decode, decode_loads, relay)
-        _collect(parts, path, flow, share, work)
+        for kind in range(len(problem.classes)) if problem.classes else (None,):
+            path = laws.lane(candidate, flow, prefill, decode, decode_loads, relay, kind)
+            for name, (size, law) in path.items():
+                parts.add(name, flow.lane, kind or 0, share * size, law)
+        relayed.requests += share * float(flow.relayed.sum())
+        if flow.lane in work:
+            relayed.tokens += share * float(flow.relayed @ work[flow.lane].tokens)
     states = _pool_states(model, candidate, loads, decodes, relays, flows)
     return states, next(iter(relays.values())).mode if relays else "one_shot"
-
-
-def _collect(
-    parts: _Parts,
-    path: Mapping[str, tuple[float, Law]],
-    flow: LaneFlow,
-    share: float,
-    work: Mapping[int, RelayWork],
-) -> None:
-    for name in ("direct", "relay", "tpot", "gap", "e2e"):
-        if name in path:
-            weight, law = path[name]
-            getattr(parts, name).append((share * weight, law))
-    parts.relay_requests += share * float(flow.relayed.sum())
-    if flow.lane in work:
-        done = work[flow.lane]
-        parts.relay_tokens += share * float(flow.relayed @ done.tokens)
 
 
 def _pool_states(

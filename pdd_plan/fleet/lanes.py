@@ -182,15 +182,18 @@ class LaneModel:
         fastest = min(float(self.slot_pools[i].pool.step_s[0]) for i in pools)
         gap_s = self._hand_over(option, states, fastest)[3]
         weights = states[0].point_weights
-        total = self.relayed_weight.sum(axis=0)
-        share = self.relayed_weight / np.where(total > 0.0, total, 1.0)
+        relayed = self.relayed_weight > 0.0
         for limit in limits:
+            inside = np.where(relayed, self.problem.weight_for(limit)[:, None], 0.0)
+            total = inside.sum(axis=0)
+            share = inside / np.where(total > 0.0, total, 1.0)
             if limit.percentile == 0:
-                ok &= (gap_s @ weights) @ share <= limit.limit_s
+                kept = (gap_s @ weights) @ share <= limit.limit_s
             else:
                 within = ((gap_s <= limit.limit_s) @ weights) @ share
-                ok &= within >= limit.probability - 1e-12
-        return np.asarray(ok | (total <= 0.0))
+                kept = within >= limit.probability - 1e-12
+            ok &= kept | (total <= 0.0)
+        return ok
 
     def _decode_rates(self, site: str) -> tuple[float, float]:
         """Largest request rate of a slot and of an engine over the decode options of a site."""

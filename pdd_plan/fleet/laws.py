@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,16 @@ class Law:
         """Mean [s]; mass beyond the grid counts at its end."""
         points = self.step_s * np.arange(self.masses.size)
         return float(self.masses @ points + (1.0 - self.masses.sum()) * points[-1])
+
+    def later(self, delay_s: float) -> Law:
+        """Law of the duration and a known delay [s], linearly between points of the grid."""
+        steps = delay_s / self.step_s
+        whole, size = int(np.floor(steps)), self.masses.size
+        part = steps - whole
+        masses = np.zeros(size + whole + 1)
+        masses[whole : whole + size] = (1.0 - part) * self.masses
+        masses[whole + 1 :] += part * self.masses
+        return Law(self.step_s, masses)
 
     def cdf(self, time_s: float) -> float:
         """P(duration <= time)."""
@@ -137,8 +147,11 @@ class PathLaws:
         decode: Mapping[int, SlotState],
         decode_loads: Mapping[int, float],
         relay: RelaySite,
+        kind: int | None = None,
     ) -> dict[str, tuple[float, Law]]:
-        """Laws of one lane: ``direct``, ``relay``, ``tpot``, ``gap`` and ``e2e`` with weights.
+        """Laws of one lane with weights, between its sites and without the way to users.
+
+        By name: TTFT ``direct`` and ``relay``, ``e2e_direct``, ``e2e_relay``, ``tpot``, ``gap``.
 
         Parameters
         ----------
@@ -148,8 +161,14 @@ class PathLaws:
             States and loads of the decode pools of the target.
         relay : RelaySite
             Relay of the source.
+        kind : int, optional
+            Only the requests of this traffic class.
         """
         weight = self.problem.atoms.weight
+        if kind is not None:
+            inside = self.problem.atoms.kind == kind
+            weight = np.where(inside, weight, 0.0)
+            flow = replace(flow, relayed=np.where(inside, flow.relayed, 0.0))
         direct = weight - flow.relayed
         out: dict[str, list[tuple[float, Law]]] = {}
         decoders = _shares(decode_loads)
@@ -177,9 +196,10 @@ class PathLaws:
                         by_relay,
                     )
                     out.setdefault(name, []).append((part, ttft))
-                    out.setdefault("e2e", []).append((part, e2e))
+                    out.setdefault(f"e2e_{name}", []).append((part, e2e))
         result = {name: (sum(w for w, _ in parts), mixture(parts)) for name, parts in out.items()}
-        result["tpot"] = (1.0, self._tpot(flow, decode, decoders, relay))
+        total = float(weight.sum())
+        result["tpot"] = (total, self._tpot(flow, total, decode, decoders, relay))
         gap = self._gap(flow, relay)
         if gap is not None:
             result["gap"] = gap
@@ -188,6 +208,7 @@ class PathLaws:
     def _tpot(
         self,
         flow: LaneFlow,
+        requests: float,
         decode: Mapping[int, SlotState],
         shares: Mapping[int, float],
         relay: RelaySite,
@@ -197,7 +218,7 @@ class PathLaws:
         work = relay.work.get(flow.lane)
         relayed = flow.relayed > 0.0
         share = float(flow.relayed.sum())
-        if work is None or not relay.pools:
+        if work is None or not relay.pools or share <= 0.0:
             return straight
         relay_s = float(np.mean([state.step_s for state in relay.pools.values()]))
         token_s, token_weights = self._token_points(decode, shares)
@@ -207,7 +228,7 @@ class PathLaws:
         times = (seam_s[:, None] + (outputs - made)[:, None] * token_s) / outputs[:, None]
         mass = flow.relayed[relayed, None] / share * token_weights
         by_relay = law_of_points(times.ravel(), mass.ravel())
-        return mixture([(1.0 - share, straight), (share, by_relay)])
+        return mixture([(requests - share, straight), (share, by_relay)])
 
     @staticmethod
     def _token_points(
@@ -309,7 +330,7 @@ class PathLaws:
 
     def _gap(self, flow: LaneFlow, relay: RelaySite) -> tuple[float, Law] | None:
         work = relay.work.get(flow.lane)
-        if work is None:
+        if work is None or not flow.relayed.any():
             return None
         mass = (flow.relayed[:, None] * work.point_weights).ravel()
         gaps = work.gap_s.ravel()

@@ -166,14 +166,19 @@ class PathRules:
         """Share of requests in time on an idle pool over the day, shape (thresholds,)."""
         path, option = self.prefill[pool], self.problem.lanes[lane]
         slack = path.slack_s(limit, self._token_s(lane)) + 1e-9
-        in_time = (slack >= 0.0).astype(np.float64)
-        if self.problem.serving.first_token_from == "decode":
-            slack = slack - self._first_steps(lane)[0]
-            in_time = np.zeros(slack.size)
+        in_time = np.zeros(slack.size)
+        shares = self.problem.region_shares(limit.region)
+        delays = self._delays(lane, limit, relayed=False)
+        for region, delay_s in zip(shares, delays, strict=True):
+            left = slack - delay_s
+            if self.problem.serving.first_token_from == "prefill":
+                in_time += region * (left >= 0.0)
+                continue
+            left = left - self._first_steps(lane)[0]
             for state, share in zip(day, self.problem.period_weights, strict=True):
                 visible = visible_transfer_s(self.problem, state.values_s, path.pool.service_s)
-                in_time += share * ((visible <= slack[:, None]) @ state.point_weights)
-        weight = self.problem.atoms.weight * in_time
+                in_time += region * share * ((visible <= left[:, None]) @ state.point_weights)
+        weight = self.problem.weight_for(limit) * in_time
         if option.local:
             return np.full(self.problem.thresholds.size, weight.sum())
         by_level = np.bincount(
@@ -250,19 +255,49 @@ class PathRules:
         direct = self.prefill[pool].direct_kernels(
             states, local, limit, threshold_index, first_s, self._token_s(lane)
         )
+        direct = self._delayed(direct, lane, limit, relayed=False)
         return direct if local else direct + self._relayed(pool, lane, threshold_index, limit)
 
     def _relay_kernel(self, pool: int, lane: int, threshold_index: int, limit: Limit) -> FloatArray:
         _, first_s = self._first_steps(lane)
-        return self.prefill[pool].relay_kernel(threshold_index, limit, first_s, self._token_s(lane))
+        token_s = self._token_s(lane)
+        kernel = self.prefill[pool].relay_kernel(threshold_index, limit, first_s, token_s)
+        return self._delayed(kernel, lane, limit, relayed=True)
+
+    def _delayed(
+        self, kernels: FloatArray, lane: int, limit: Limit, *, relayed: bool
+    ) -> FloatArray:
+        """Kernels less the way of requests and tokens between users and sites.
+
+        Notes
+        -----
+        A delay takes away from the time that is left for waiting, so a kernel moves down the grid;
+        over regions it is a mixture. What has no time left is late.
+        """
+        total = np.zeros(kernels.shape)
+        shares = self.problem.region_shares(limit.region)
+        for share, delay_s in zip(shares, self._delays(lane, limit, relayed=relayed), strict=True):
+            if share > 0.0:
+                total += share * earlier(kernels, float(delay_s) / self.grid.step_s)
+        return total
+
+    def _delays(self, lane: int, limit: Limit, *, relayed: bool) -> FloatArray:
+        """Way between users and sites that counts for a limit, shape (regions,) [s]."""
+        return self.problem.user_delays_s(lane, relayed=relayed, last=limit.metric == "e2e")
 
     def _known_s(
         self, pool: int, lane: int, state: LaneState, threshold_index: int, limit: Limit
     ) -> float:
         local = self.problem.lanes[lane].local
-        return self.prefill[pool].mean_known_s(
+        known_s = self.prefill[pool].mean_known_s(
             state, local, limit, threshold_index, self._first_steps(lane), self._token_s(lane)
         )
+        sent = self.problem.relayed(threshold_index) & (not local)
+        relayed = float(self.problem.weight_for(limit)[sent].sum())
+        shares = self.problem.region_shares(limit.region)
+        for part, by_relay in ((1.0 - relayed, False), (relayed, True)):
+            known_s += part * float(shares @ self._delays(lane, limit, relayed=by_relay))
+        return known_s
 
     def _first_step_times(self, lane: int) -> tuple[float, float]:
         """From joining the batch of main decode, and of the relay, to the first token [s]."""
@@ -302,3 +337,25 @@ class PathRules:
         held_s = service_s + travel @ state.point_weights
         weight, size = self.problem.atoms.weight, self.problem.kv_bytes
         return float(weight @ (held_s * size)), float(weight @ (held_s * size**2))
+
+
+def earlier(kernels: FloatArray, steps: float) -> FloatArray:
+    """Kernels moved down the grid by a number of steps, linearly between its points.
+
+    Parameters
+    ----------
+    kernels : ndarray, shape (..., grid.size)
+    steps : float
+        0 or more; what falls below 0 is lost.
+    """
+    whole = int(np.floor(steps))
+    part = steps - whole
+    size = kernels.shape[-1]
+    out = np.zeros(kernels.shape)
+    if whole >= size:
+        return out
+    out[..., : size - whole] = (1.0 - part) * kernels[..., whole:]
+    if part > 0.0:
+        out[..., 0] = 0.0
+        out[..., : size - whole - 1] += part * kernels[..., whole + 1 :]
+    return out

@@ -200,7 +200,7 @@ class PathModel:
         """Attainment by utilization if transfers took no time, shape (utilizations,)."""
         path = self.prefill[pool]
         if limit.percentile == 0:
-            known = limit.limit_s - float(self.problem.atoms.weight @ path.slack_s(limit))
+            known = limit.limit_s - float(self.problem.weight_for(limit) @ path.slack_s(limit))
             return np.asarray(1.0 - (path.mean_waits_s(engines) + known) / limit.limit_s)
         firsts = [0.0]
         if self.problem.serving.first_token_from == "decode":

@@ -36,6 +36,7 @@ from pdd_plan.fleet.plan_parts import (
     Lane,
     Latency,
     NonNegative,
+    PaidChips,
     Percentiles,
     PlanLink,
     PlanModel,
@@ -49,6 +50,7 @@ from pdd_plan.fleet.plan_parts import (
     SloResult,
     Status,
     TieBreak,
+    TrafficGroup,
     TtftDistribution,
     WorkloadFacts,
 )
@@ -75,6 +77,7 @@ __all__ = [
     "Latency",
     "OutageBound",
     "OutageResult",
+    "PaidChips",
     "Percentiles",
     "Plan",
     "PlanLink",
@@ -91,6 +94,7 @@ __all__ = [
     "Status",
     "TieBreak",
     "Tolerated",
+    "TrafficGroup",
     "TtftDistribution",
     "WorkloadFacts",
     "load_plan",
@@ -142,6 +146,11 @@ class Plan(PlanModel):
         None, description="Null where nothing is tolerated and no loss was asked about."
     )
     break_even: tuple[BreakEven, ...] = ()
+    classes: tuple[TrafficGroup, ...] = Field((), description="By traffic class.")
+    regions: tuple[TrafficGroup, ...] = Field((), description="By region of users.")
+    paid_chips: tuple[PaidChips, ...] = Field(
+        (), description="Where chips are paid under contract or in whole nodes."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Plan:

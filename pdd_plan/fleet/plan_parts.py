@@ -94,6 +94,8 @@ class SloResult(PlanModel):
     met: bool
     fraction_within: Fraction | None = Field(None, description="Requests within the limit.")
     period: str | None = Field(None, description="Traffic period that the row is about.")
+    traffic: str | None = Field(None, description="Traffic class that it is for; null for all.")
+    region: str | None = Field(None, description="Region of users that it is for; null for all.")
 
 
 class Latency(PlanModel):
@@ -111,6 +113,17 @@ class Latency(PlanModel):
     ttft_remote_s: Percentiles | None = Field(
         None, description="Requests prefilled at the remote site, likewise."
     )
+
+
+class TrafficGroup(PlanModel):
+    """Latency percentiles [s] of a traffic class, or of the users of a region."""
+
+    name: str = Field(description="Empty for requests without a class.")
+    request_fraction: Fraction
+    ttft_s: Percentiles
+    tpot_s: Percentiles
+    e2e_s: Percentiles
+    handoff_gap_s: Percentiles | None = Field(None, description="Null where none is relayed.")
 
 
 class Routing(PlanModel):
@@ -157,11 +170,24 @@ class Pool(PlanModel):
     kv_memory_utilization: Fraction | None = None
 
 
+class PaidChips(PlanModel):
+    """Chips of one kind at a site that are paid under contract or in whole nodes."""
+
+    site: str
+    chip: str
+    used: Count = Field(description="Chips of all engines.")
+    paid: Count
+    under_contract: Count = Field(description="Chips that stay, paid whether used or not.")
+    node: Count = Field(description="Chips are paid in multiples of this.")
+    idle_usd_per_hour: NonNegative = Field(description="Price of the chips that are not used.")
+
+
 class PlanLink(PlanModel):
     """One line between sites, as bought."""
 
     from_site: str = Field(alias="from")
     to_site: str = Field(alias="to")
+    name: str | None = Field(None, description="Of a line that has a name.")
     gbps: NonNegative
     utilization: NonNegative
     usd_per_hour: NonNegative
@@ -176,6 +202,7 @@ class Lane(PlanModel):
 
     from_site: str = Field(alias="from")
     to_site: str = Field(alias="to")
+    name: str | None = Field(None, description="Of a line that has a name.")
     share: Fraction
     threshold: NonNegative | None = Field(None, description="Where it differs from the routing's.")
 

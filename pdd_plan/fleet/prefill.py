@@ -156,7 +156,7 @@ class PrefillPath:
         direct = np.ones(problem.relay_from.size, bool)
         if not local:
             direct = ~problem.relayed(threshold_index)
-        mass = problem.atoms.weight[direct]
+        mass = problem.weight_for(limit)[direct]
         slack = self.slack_s(limit, token_s)[direct]
         if problem.serving.first_token_from == "prefill":
             return np.repeat(self._spread(slack[None], mass), len(states), axis=0)
@@ -184,7 +184,7 @@ class PrefillPath:
             inflation, _ = self.rdma_inflation(threshold_index)
             moved = rdma_s(problem, self.pool.site, problem.kv_bytes[relayed]) * inflation
             slack = slack - moved - first_step_s
-        return np.asarray(self._spread(slack[None], problem.atoms.weight[relayed])[0])
+        return np.asarray(self._spread(slack[None], problem.weight_for(limit)[relayed])[0])
 
     def mean_known_s(
         self,
@@ -211,7 +211,7 @@ class PrefillPath:
             inflation, _ = self.rdma_inflation(threshold_index)
             moved = rdma_s(problem, self.pool.site, problem.kv_bytes) * inflation
             known = known + np.where(relayed, moved + first_step_s[1], straight)
-        return float(problem.atoms.weight @ known)
+        return float(problem.weight_for(limit) @ known)
 
     def mean_waits_s(self, engines: int) -> FloatArray:
         """Mean wait by utilization [s], shape (utilizations,), up to the end of the grid."""
@@ -220,7 +220,7 @@ class PrefillPath:
     def idle_kernel(self, limit: Limit, first_step_s: float, token_s: float = 0.0) -> FloatArray:
         """Kernel if no transfer took any time: attainment is nowhere above it."""
         slack = self.slack_s(limit, token_s) - first_step_s
-        return np.asarray(self._spread(slack[None], self.problem.atoms.weight)[0])
+        return np.asarray(self._spread(slack[None], self.problem.weight_for(limit))[0])
 
     def slack_s(self, limit: Limit, token_s: float = 0.0) -> FloatArray:
         """Time left for waiting and transfer, shape (atoms,)."""

@@ -16,8 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pdd_plan.fleet.purchase import ChipKey, ChipTerms, idle_usd_per_hour
 from pdd_plan.queueing import RecordedWork, WaitShift
-from pdd_plan.scenario.policy import Metric, SloLimit
+from pdd_plan.scenario.policy import Metric as Metric
+from pdd_plan.scenario.policy import SloLimit
 from pdd_plan.workload import Atoms
 
 FloatArray = NDArray[np.float64]
@@ -119,6 +121,8 @@ class LaneOption:
         Transfers that may share the line at once; the others wait. None for no limit.
     local : bool
         Both ends at one site: RDMA, nothing to buy and no relay.
+    name : str
+        Name of the line; ``from-to`` where empty.
     baseline_only : bool
         Not allowed in the plan, only in the single-site baseline it is compared with.
     """
@@ -135,11 +139,12 @@ class LaneOption:
     connections: int | None = None
     local: bool = False
     baseline_only: bool = False
+    name: str = ""
 
     @property
     def label(self) -> str:
-        """Name for people: ``from-to``."""
-        return f"{self.source}-{self.target}"
+        """Name for people, unique within a problem: as given, or ``from-to``."""
+        return self.name or f"{self.source}-{self.target}"
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,15 @@ class SiteNetwork:
 
     bytes_per_s: float
     latency_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class UserRegion:
+    """Users of one region: their share of requests, and round-trip times to the sites [s]."""
+
+    name: str
+    share: float
+    rtt_s: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -186,6 +200,10 @@ class Problem:
         KV cache of one token, to compare ways of handing over [bytes].
     stock : mapping of (site, chip) to int
         Chips available.
+    terms : mapping of (site, chip) to ChipTerms
+        Where chips stay under contract or come in whole nodes.
+    site_chips : mapping of str to int
+        Most chips that are paid at a site, of all kinds, where that is limited.
     period_multipliers, period_weights : ndarray
         Load profile over the day: multiples of the rate, and shares of the traffic.
     mean_multiplier : float
@@ -195,6 +213,10 @@ class Problem:
     arrival_scv : float
         Squared coefficient of variation of the arrivals; prefill pools with `recorded` requests
         follow those instead.
+    classes : tuple of str
+        Names of the traffic classes that ``atoms.kind`` counts; empty where there are none.
+    regions : tuple of UserRegion
+        Users, whose requests go over the lanes alike; empty where they are beside every site.
     allowed_thresholds : tuple of int or None
         Indices of thresholds that a plan may use; None for all. Baselines may use the first one,
         "never relay", in any case.
@@ -220,10 +242,14 @@ class Problem:
     period_weights: FloatArray = field(default_factory=lambda: np.ones(1))
     mean_multiplier: float = 1.0
     site_watts: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[ChipKey, ChipTerms] = field(default_factory=dict)
+    site_chips: Mapping[str, int] = field(default_factory=dict)
     load_steps: int = 10
     routing_by: str = "hit_rate"
     routing_between: str = "decode"
     allowed_thresholds: tuple[int, ...] | None = None
+    classes: tuple[str, ...] = ()
+    regions: tuple[UserRegion, ...] = ()
 
     @cached_property
     def prefill_sites(self) -> tuple[str, ...]:
@@ -258,6 +284,46 @@ class Problem:
         """The limits on one metric."""
         return tuple(limit for limit in self.limits if limit.metric == metric)
 
+    def weight_for(self, limit: Limit) -> FloatArray:
+        """Shares of the atoms among the requests that a limit is about, shape (atoms,)."""
+        if not limit.traffic:
+            return self.atoms.weight
+        return self.class_weights[self.classes.index(limit.traffic)]
+
+    def region_shares(self, region: str = "") -> FloatArray:
+        """Shares of the regions in the requests of one of them or of all, shape (regions,).
+
+        One entry where there are no regions.
+        """
+        if not self.regions:
+            return np.ones(1)
+        return np.array([r.share if not region else float(r.name == region) for r in self.regions])
+
+    def user_delays_s(self, lane: int, *, relayed: bool, last: bool = False) -> FloatArray:
+        """Way of a request to prefill and of its first or last token back, shape (regions,) [s].
+
+        Half a round trip to the prefill site, and half a one from the site that speaks: main
+        decode, but the prefill site where prefill or the relay makes the first token. The last
+        token of a relayed request may come from either; the farther one counts.
+        """
+        if not self.regions:
+            return np.zeros(1)
+        option = self.lanes[lane]
+        there = np.array([region.rtt_s[option.source] for region in self.regions])
+        back = np.array([region.rtt_s[option.target] for region in self.regions])
+        if relayed and last:
+            back = np.maximum(there, back)
+        elif not last and (relayed or self.serving.first_token_from == "prefill"):
+            back = there
+        return np.asarray(0.5 * (there + back))
+
+    @cached_property
+    def class_weights(self) -> tuple[FloatArray, ...]:
+        """Shares of the atoms among the requests of each traffic class, each of shape (atoms,)."""
+        kinds = range(len(self.classes))
+        each = [np.where(self.atoms.kind == kind, self.atoms.weight, 0.0) for kind in kinds]
+        return tuple(np.asarray(weight / weight.sum()) for weight in each)
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -284,13 +350,22 @@ class Candidate:
     flows_per_s: tuple[float, ...]
 
     def usd_per_hour(self, problem: Problem) -> float:
-        """Price of all engines and lines [currency/h]."""
+        """Price of all chips and lines [currency/h]."""
         return self.chips_usd_per_hour(problem) + self.lines_usd_per_hour(problem)
 
+    def chips_used(self, problem: Problem) -> dict[ChipKey, int]:
+        """Chips of all engines by site and kind."""
+        used: dict[ChipKey, int] = {}
+        for count, pool in zip(self.engines, problem.pools, strict=True):
+            key = (pool.site, pool.chip)
+            used[key] = used.get(key, 0) + count * pool.chips_per_engine
+        return used
+
     def chips_usd_per_hour(self, problem: Problem) -> float:
-        """Price of all engines [currency/h]."""
+        """Price of all engines, and of chips that are paid but not used [currency/h]."""
         pairs = zip(self.engines, problem.pools, strict=True)
-        return float(sum(n * pool.usd_per_engine_hour for n, pool in pairs))
+        engines = float(sum(n * pool.usd_per_engine_hour for n, pool in pairs))
+        return engines + idle_usd_per_hour(problem.terms, self.chips_used(problem))
 
     def lines_usd_per_hour(self, problem: Problem) -> float:
         """Price of all opened lines [currency/h]."""

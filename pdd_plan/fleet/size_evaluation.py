@@ -59,7 +59,7 @@ def evaluate_by_size(
     for multiplier, weight in pairs:
         rate = load * float(multiplier) * (IDLE_SHARE if idle else 1.0)
         for remote, share, laws in _period(fleet, candidate, choice, rate):
-            for key, law in (("ttft", "direct"), ("tpot", "tpot"), ("e2e", "e2e")):
+            for key, law in (("ttft", "direct"), ("tpot", "tpot"), ("e2e", "e2e_direct")):
                 parts[key].append((float(weight) * share, laws[law][1]))
             by_site[remote].append((float(weight) * share, laws["direct"][1]))
     merged = {key: mixture(laws) for key, laws in parts.items()}
@@ -148,7 +148,7 @@ def _decode(
         engines,
         pool.slots,
         reserved_s=reserved_s,
-        output_scv=float(weight @ outputs**2) / mean**2 - 1.0,
+        output_scv=float(weight @ (outputs - mean) ** 2) / mean**2,
     )
     return SlotState(
         utilization=result.utilization,

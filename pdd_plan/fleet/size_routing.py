@@ -135,6 +135,7 @@ class SizeFleet:
             old.cached_decode_tokens[mask],
             old.output_tokens[mask],
             weight / weight.sum(),
+            old.kind[mask],
         )
         prefill = self.problem.pools[choice.remote if remote else choice.home]
         lane = self.problem.lanes[self.remote_lane if remote else self.home_lane]

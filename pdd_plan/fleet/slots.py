@@ -53,7 +53,7 @@ def implied_step(problem: Problem, limit: Limit) -> Limit | None:
     services = [p.service_s + p.host_s for p in problem.pools if p.role == "prefill"]
     fastest = np.min(services, axis=0)
     outputs = np.maximum(problem.atoms.output_tokens, 1.0)
-    weight = problem.atoms.weight
+    weight = problem.weight_for(limit)
     room = E2E_SHARE * limit.limit_s - fastest
     if limit.percentile == 0:
         step_s = float(weight @ room / (weight @ outputs))

@@ -290,7 +290,7 @@ def decode_site(
             tokens -= share * float(flow.relayed @ work[flow.lane].tokens)
             extend += share * float(flow.relayed @ work[flow.lane].extend_s)
     mean = float(weight @ outputs)
-    output_scv = float(weight @ outputs**2) / mean**2 - 1.0
+    output_scv = float(weight @ (outputs - mean) ** 2) / mean**2
     peaks = peakedness(arrival_scv, outputs, weight)
     states = {}
     for index, load in loads.items():

@@ -64,12 +64,20 @@ class Shares:
         Group of each lane.
     group_usd : ndarray, shape (groups, steps + 1)
         Cost of a group by the steps that its lanes carry together.
+    base_usd : float
+        Cost in any case.
     """
 
     def __init__(
-        self, states: States, usd_per_hour: FloatArray, group: Sequence[int], group_usd: FloatArray
+        self,
+        states: States,
+        usd_per_hour: FloatArray,
+        group: Sequence[int],
+        group_usd: FloatArray,
+        base_usd: float,
     ) -> None:
         self.states = states
+        self.base_usd = base_usd
         self.usd = usd_per_hour
         self.group_usd = group_usd
         self.size = group_usd.shape[1]
@@ -87,7 +95,7 @@ class Shares:
     @property
     def value(self) -> float:
         """Least cost of carrying the whole demand."""
-        return float(self._over_groups[-1][-1])
+        return float(self._over_groups[-1][-1]) + self.base_usd
 
     def choice(self) -> list[int]:
         """Positions of the lane states of least cost; empty where there are none."""
@@ -120,12 +128,13 @@ class Shares:
                 by_steps = (around[:, None] + self._sums.shifted(other)).min(axis=0)
                 at = self.states.by_lane[lane]
                 out[at] = self.usd[at] + by_steps[self.states.steps[at]]
-        return out
+        return out + self.base_usd
 
     def with_group_steps(self) -> FloatArray:
         """Least cost with each group carrying 0, 1, ... steps, shape (groups, steps + 1)."""
         rests = self._sums.all_but_one(self._groups)
-        return np.stack([g + rest[::-1] for g, rest in zip(self._groups, rests, strict=True)])
+        each = [g + rest[::-1] for g, rest in zip(self._groups, rests, strict=True)]
+        return np.stack(each) + self.base_usd
 
 
 def _split(run: FloatArray, part: FloatArray, total: int) -> int:
@@ -203,10 +212,11 @@ def node_bounds(states: States, costs: SiteCosts, gains: FloatArray) -> NodeBoun
     for number, site in enumerate(targets):
         lanes = [part for lane, part in least.items() if target[lane] == number]
         decode_usd.append(_cost_of(costs.decode[site], sums.running(lanes)[-1]))
-    by_source = by_lane = Shares(states, usd + relayed + decoded, source, prefill)
+    base = costs.engines.pricing.usd_per_hour
+    by_source = by_lane = Shares(states, usd + relayed + decoded, source, prefill, base)
     if alone.any():
-        by_lane = Shares(states, usd + alone + decoded, source, prefill)
-    by_target = Shares(states, usd + relayed + flow, target, np.stack(decode_usd))
+        by_lane = Shares(states, usd + alone + decoded, source, prefill, base)
+    by_target = Shares(states, usd + relayed + flow, target, np.stack(decode_usd), base)
     return NodeBounds(by_source, by_lane, by_target)
 
 

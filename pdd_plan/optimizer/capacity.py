@@ -17,6 +17,7 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.prefill import UTILIZATIONS
 from pdd_plan.fleet.problem import BoolArray, FloatArray, PoolOption, Role
 from pdd_plan.optimizer.mixes import Stairs
+from pdd_plan.optimizer.pricing import Pricing
 from pdd_plan.optimizer.states import IntArray
 
 
@@ -33,6 +34,7 @@ class Engines:
         self.model = model
         self.problem = model.problem
         self.waits = self.problem.slot_waits
+        self.pricing = Pricing(frozenset(), {})
         self.pools: dict[tuple[str, Role], tuple[int, ...]] = {}
         self.counts = [self._counts(pool) for pool in self.problem.pools]
         self._slots: dict[tuple[int, float], FloatArray] = {}
@@ -50,6 +52,8 @@ class Engines:
         most = min(
             pool.max_engines, self.problem.stock[pool.site, pool.chip] // pool.chips_per_engine
         )
+        if pool.site in self.problem.site_chips:
+            most = min(most, self.problem.site_chips[pool.site] // pool.chips_per_engine)
         watts = self.problem.site_watts.get(pool.site, np.inf)
         if pool.watts_per_engine > 0.0 and np.isfinite(watts):
             most = min(most, int(watts * (1.0 + 1e-7) / pool.watts_per_engine))
@@ -63,11 +67,16 @@ class Engines:
             index,
             counts,
             capacity,
-            np.asarray(counts * pool.usd_per_engine_hour, dtype=np.float64),
+            np.asarray(counts * self.usd_per_engine(pool), dtype=np.float64),
             pool.chips_per_engine,
             pool.watts_per_engine,
             (pool.site, pool.chip),
         )
+
+    def usd_per_engine(self, pool: PoolOption) -> float:
+        """What bounds count an engine as [currency/h]."""
+        free = (pool.site, pool.chip) in self.pricing.free
+        return 0.0 if free else pool.usd_per_engine_hour
 
     def slots(self, index: int, slot_wait: float, needed: float) -> Stairs:
         """Stairs of a relay or decode option, up to the first count that does a given work."""

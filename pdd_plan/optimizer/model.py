@@ -77,7 +77,9 @@ class NodeModel:
                 one.take(self.taken[one.site], self.decode_usd[one.site])
             one.together()
         lines = list(zip(self.open, self.states.usd_per_hour.tolist(), strict=True))
-        program.minimize(lines + [term for one in self.sites for term in one.usd])
+        usd = lines + [term for one in self.sites for term in one.usd]
+        elsewhere = node.costs.engines.pricing.usd_per_hour - sum(o.base_usd for o in self.sites)
+        program.minimize([*usd, (program.constant(max(elsewhere, 0.0)), 1.0)])
         return program
 
     # --- solving -------------------------------------------------------------------------------

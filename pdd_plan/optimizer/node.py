@@ -7,7 +7,7 @@ cheapest engines that do them. So a search over lane states is a search over pla
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -115,9 +115,25 @@ class Node:
             site: Supply(
                 {key: chips for key, chips in self.problem.stock.items() if key[0] == site},
                 self.problem.site_watts.get(site, np.inf),
+                self.problem.site_chips.get(site, np.inf),
+                {key: terms for key, terms in self.problem.terms.items() if key[0] == site},
+                site,
             )
             for site in sites
         }
+
+    @cached_property
+    def _plain(self) -> dict[str, Supply]:
+        """Supplies whose chips cost what bounds count them as, so that roles add up."""
+        return {site: replace(one, terms={}) for site, one in self._supplies.items()}
+
+    @cached_property
+    def _kept_usd(self) -> dict[str, float]:
+        """Price of the chips that stay, by site [currency/h]."""
+        usd: dict[str, float] = {}
+        for (site, _), terms in self.problem.terms.items():
+            usd[site] = usd.get(site, 0.0) + terms.kept_usd_per_hour
+        return usd
 
     def _slot_demand(self, site: str, role: Role, needed: float) -> Demand:
         engines = self.costs.engines
@@ -148,7 +164,8 @@ class Node:
             work = float(states.decode_work_per_s[list(taken)].sum())
             slots.append(self._slot_demand(site, "decode", work))
         steps = int(states.steps[list(sent)].sum()) if sent else 0
-        mix, settled = self._settled(site, [self.key(s) for s in sent], steps, slots, below)
+        supply = self._supplies[site]
+        mix, settled = self._settled(supply, [self.key(s) for s in sent], steps, slots, below)
         if settled:
             self._mixes[memo] = mix
         return mix if settled else None
@@ -170,7 +187,7 @@ class Node:
             if with_relay:
                 erlang = float(self.states.relay_erlang[state])
                 slots.append(self._slot_demand(site, "relay", erlang))
-            mix, settled = self._settled(site, [memo[0]], steps, slots, below)
+            mix, settled = self._settled(self._plain[site], [memo[0]], steps, slots, below)
             known = (np.inf if mix is None else mix.usd_per_hour, settled)
             self._paths[memo] = known
         return known[0]
@@ -223,13 +240,19 @@ class Node:
         return np.inf if mix is None else mix.usd_per_hour
 
     def may_compete(self, site: str, stairs: Sequence[Stairs]) -> bool:
-        """Whether a site runs short of chips or power if each option has its largest count."""
+        """Whether the roles of a site do not add up.
+
+        It has chips under contract or in whole nodes, or runs short of chips, power or room if
+        each option has its largest count.
+        """
+        if self._supplies[site].terms:
+            return True
         most = {one.pool: int(one.counts[-1]) for one in stairs}
         return not self._supplies[site].holds(most, {one.pool: one for one in stairs})
 
     def _settled(
         self,
-        site: str,
+        supply: Supply,
         keys: Sequence[StateKey],
         steps: int,
         slots: Sequence[Demand],
@@ -246,11 +269,11 @@ class Node:
         """
         engines, paths, wait = self.costs.engines, self.paths, self.costs.wait_index
         flow = steps * self.costs.tables.step_per_s
-        pools = engines.options(site, "prefill") if steps else ()
+        pools = engines.options(supply.site, "prefill") if steps else ()
         while True:
             stairs = [engines.stairs(pool, paths.loads(pool, keys)[wait]) for pool in pools]
             demands = [Demand(stairs, flow), *slots] if steps else slots
-            mix = cheapest_together(demands, self._supplies[site]) if demands else NOTHING
+            mix = cheapest_together(demands, supply) if demands else NOTHING
             if mix is None:
                 return None, True
             settled = True
@@ -280,9 +303,11 @@ class Node:
             None where a site has no engines that do it, or only ones that cost too much.
         """
         chosen = list(states)
+        sites = list(dict.fromkeys((*self.source[chosen], *self.target[chosen])))
         total = float(self.states.usd_per_hour[chosen].sum())
+        total += sum(usd for site, usd in self._kept_usd.items() if site not in sites)
         engines: dict[int, int] = {}
-        for site in dict.fromkeys((*self.source[chosen], *self.target[chosen])):
+        for site in sites:
             sent = [s for s in chosen if self.source[s] == site]
             taken = [s for s in chosen if self.target[s] == site]
             mix = self.site_mix(site, sent, taken, below - total)

@@ -33,6 +33,12 @@ class Program:
         kind = "Integer" if whole and self.whole else "Continuous"
         return self._model.add_variable(f"v{self._count}", lowBound=0, upBound=most, cat=kind)
 
+    def constant(self, value: float) -> Variable:
+        """A variable that is always some number."""
+        variable = self.variable(value)
+        variable.lowBound = value
+        return variable
+
     def at_least(self, terms: Terms, least: float) -> None:
         """Add a row; every variable may be there once."""
         self._model += pulp.LpAffineExpression([t for t in terms if t[1] != 0.0]) >= least

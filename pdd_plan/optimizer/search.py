@@ -20,6 +20,7 @@ from pdd_plan.optimizer.costs import SiteCosts
 from pdd_plan.optimizer.local_search import Neighborhood
 from pdd_plan.optimizer.model import NodeModel
 from pdd_plan.optimizer.node import Choice, Node
+from pdd_plan.optimizer.pricing import Pricing
 from pdd_plan.optimizer.repair import Repair
 from pdd_plan.optimizer.results import OPTIMAL_GAP, Certificate, Scope, SearchOptions, SearchResult
 from pdd_plan.optimizer.states import StateTables
@@ -81,17 +82,28 @@ class _Search:
         if not lanes:
             return self._result(0, float("inf"))
         tables, engines = StateTables(self.paths, lanes), Engines(self.paths)
-        costs = [SiteCosts(engines, tables, i) for i in range(len(self.problem.slot_waits))]
         paths = [Paths(engines, index) for index in self.scope.thresholds_of(self.problem)]
+        engines.pricing = Pricing.of(self.problem, lanes)
+        self._enqueue(tables, engines, paths)
+        self._first_plan()
+        if self.best is not None and engines.pricing.free:
+            used = self.best.chips_used(self.problem)
+            engines.pricing = Pricing.of(self.problem, lanes, used)
+            self._enqueue(tables, engines, paths)
+        self._sharpen()
+        self._bound_all()
+        count = len(self.queue)
+        while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
+            self._work_on(heapq.heappop(self.queue))
+        return self._result(count, min([one.bound for one in self.queue] + [self.cost]))
+
+    def _enqueue(self, tables: StateTables, engines: Engines, paths: list[Paths]) -> None:
+        """Put all nodes in the queue, bounded at the prices that the engines go by."""
+        waits = range(len(self.problem.slot_waits))
+        costs = [SiteCosts(engines, tables, index) for index in waits]
         nodes = [Node(cost, path) for cost in costs for path in paths]
         self.queue = [_Open(0.0, order, node) for order, node in enumerate(nodes)]
         self._bound_all()
-        self._first_plan()
-        self._sharpen()
-        self._bound_all()
-        while self.queue and self._open(self.queue[0].bound) and self.left_s() > 0.0:
-            self._work_on(heapq.heappop(self.queue))
-        return self._result(len(nodes), min([one.bound for one in self.queue] + [self.cost]))
 
     # --- bounds --------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pdd_plan.fleet.problem import BoolArray, FloatArray, Role
+from pdd_plan.fleet.purchase import ChipKey
 from pdd_plan.optimizer.learned import Learned
 from pdd_plan.optimizer.mixes import SLACK, Front
 from pdd_plan.optimizer.node import Node
@@ -48,6 +49,9 @@ class SiteModel:
         self.learned = learned
         self.excess = program.variable()
         self.usd: Terms = [(self.excess, 1.0)]
+        self.base_usd = node.costs.engines.pricing.usd_by_site.get(site, 0.0)
+        if self.base_usd > 0.0:
+            self.usd.append((program.constant(self.base_usd), 1.0))
         self.steps: list[Variable] = []
         self.beyond: dict[tuple[Role, float], Variable] = {}
         self.work: dict[Role, Terms] = {}
@@ -194,17 +198,19 @@ class SiteModel:
                 self._all_of([self.open[state] for state in row.states], row.usd_per_hour)
 
     def _share_chips(self) -> None:
-        """Whole engines, each at the best work it can do, within the chips and power of the site.
+        """Whole engines, each at the best work it can do, within what the site has for them.
 
-        Only where roles may compete for them; else their costs by themselves say as much.
+        Only where roles do not add up; else their costs by themselves say as much.
         """
-        costs, program = self.node.costs, self.program
+        costs, program, problem = self.node.costs, self.program, self.node.problem
         stairs = {role: costs.stairs(self.site, role) for role in self.work}
         if not self.node.may_compete(self.site, [one for part in stairs.values() for one in part]):
             return
-        chips: dict[tuple[str, str], Terms] = {}
+        terms = {key: one for key, one in problem.terms.items() if key[0] == self.site}
+        chips: dict[ChipKey, Terms] = {key: [] for key in terms}
         usd: Terms = []
         watts: Terms = []
+        room: Terms = []
         for role, part in stairs.items():
             done: Terms = []
             for one in part:
@@ -212,13 +218,24 @@ class SiteModel:
                 done.append((engines, float((one.capacity[1:] / one.counts[1:]).max())))
                 chips.setdefault(one.stock, []).append((engines, -one.chips))
                 watts.append((engines, -one.watts))
-                usd.append((engines, -float(one.usd_per_hour[1] / one.counts[1])))
+                if one.stock not in terms:
+                    usd.append((engines, -float(one.usd_per_hour[1] / one.counts[1])))
+                    room.append((engines, -one.chips))
             needed = [(x, -amount * (1.0 - SLACK)) for x, amount in self.work[role]]
             program.at_least(done + needed, 0.0)
-        for key, terms in chips.items():
-            program.at_least(terms, -self.node.problem.stock[key])
-        if self.site in self.node.problem.site_watts:
-            program.at_least(watts, -self.node.problem.site_watts[self.site] * (1.0 + SLACK))
+        for key, used in chips.items():
+            if key not in terms:
+                program.at_least(used, -problem.stock[key])
+                continue
+            nodes = program.variable(problem.stock[key] // terms[key].node, whole=True)
+            nodes.lowBound = terms[key].kept // terms[key].node
+            program.at_least([(nodes, terms[key].node), *used], 0.0)
+            usd.append((nodes, -terms[key].node * terms[key].usd_per_chip_hour))
+            room.append((nodes, -terms[key].node))
+        if self.site in problem.site_watts:
+            program.at_least(watts, -problem.site_watts[self.site] * (1.0 + SLACK))
+        if self.site in problem.site_chips:
+            program.at_least(room, -problem.site_chips[self.site])
         program.at_least(self.usd + usd, 0.0)
 
     def _all_of(self, marks: list[Variable], usd: float) -> None:

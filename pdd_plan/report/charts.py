@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pdd_plan.fleet.plan import Baseline, Plan
+from pdd_plan.fleet.plan import Baseline, Plan, SloResult
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Chart, Rule, Series
 from pdd_plan.report.comparison import Comparison
@@ -85,7 +85,7 @@ def _ttft(plan: Plan, labels: Labels) -> Chart | None:
     ]
     rules = []
     for item in plan.slo:
-        if item.metric == "ttft" and item.period is None:
+        if item.metric == "ttft" and item.period is None and not _on_part(item):
             at = digits.limit_seconds(item.limit)
             rules.append(Rule(f"{labels.word('limit')} {at}", item.limit))
             if item.percentile is not None:
@@ -109,7 +109,7 @@ def _cost(plan: Plan, labels: Labels) -> Chart | None:
 def _cost_bars(
     bars: Sequence[tuple[str, Baseline | Plan]], currency: str, labels: Labels
 ) -> Chart | None:
-    """Stack what the roles and the lines cost, a bar for each fleet that has a cost."""
+    """Stack what roles, lines and unused chips cost, a bar for each fleet that has a cost."""
     fleets = [(name, fleet, fleet.cost) for name, fleet in bars if fleet.cost is not None]
     names = tuple(name for name, _, _ in fleets)
     heights = tuple(float(index) for index in range(len(fleets)))
@@ -124,7 +124,13 @@ def _cost_bars(
             for _, fleet, _ in fleets
         )
     )
-    keys = (*ROLES, "lines", "aggregated")
+    parts.append(
+        tuple(
+            max(round(cost.chips_usd_per_hour - _sum(p.usd_per_hour for p in fleet.pools), 6), 0.0)
+            for _, fleet, cost in fleets
+        )
+    )
+    keys = (*ROLES, "lines", "aggregated", "idle")
     series = [
         Series(labels.word(key), lengths, heights, tone, names)
         for tone, (key, lengths) in enumerate(zip(keys, parts, strict=True))
@@ -134,6 +140,11 @@ def _cost_bars(
         return None
     axis = labels.word("axis.cost", currency=clean(currency))
     return _chart("cost", labels, "bars", (axis, ""), series)
+
+
+def _on_part(item: SloResult) -> bool:
+    """Whether a limit is for a part of the requests only."""
+    return item.traffic is not None or item.region is not None
 
 
 def _sum(values: Iterable[float]) -> float:
@@ -148,7 +159,12 @@ def _use(plan: Plan, labels: Labels) -> Chart | None:
         if pool.role == role
     ]
     lines = [
-        (labels.word("line", a=clean(link.from_site), b=clean(link.to_site)), link.utilization, 3)
+        (
+            labels.word("line", a=clean(link.from_site), b=clean(link.to_site))
+            + (f" {clean(link.name)}" if link.name else ""),
+            link.utilization,
+            3,
+        )
         for link in plan.links
     ]
     bars = pools + lines
@@ -201,7 +217,7 @@ def _front(plan: Plan, labels: Labels) -> Chart | None:
     rules = [
         Rule(f"{labels.word('limit')} {digits.limit_seconds(item.limit)}", item.limit)
         for item in plan.slo
-        if item.metric == "ttft" and item.percentile == 0.9
+        if item.metric == "ttft" and item.percentile == 0.9 and not _on_part(item)
     ]
     axes = (labels.word("axis.p90"), labels.word("axis.cost", currency=clean(plan.currency)))
     return _chart("front", labels, "points", axes, series, dict.fromkeys(rules))

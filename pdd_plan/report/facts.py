@@ -75,14 +75,15 @@ def _latency_facts(plan: Plan, labels: Labels) -> list[Fact]:
     facts: list[Fact] = []
     for item in plan.slo:
         texts = [limit_text(item, labels)]
+        part = item.traffic or item.region
         first = all(other.metric != item.metric for other in plan.slo[: plan.slo.index(item)])
-        if item.metric == "ttft" and first:
+        if item.metric == "ttft" and first and not part:
             texts += _ttft_texts(plan, labels, item.percentile)
         label = limit_name(item, labels)
         facts.append(Fact(f"{label} {clean(item.period or '')}".strip(), tuple(texts)))
     if plan.latency is None:
         return facts
-    limited = {item.metric for item in plan.slo}
+    limited = {item.metric for item in plan.slo if not (item.traffic or item.region)}
     blocks = {"ttft": plan.latency.ttft_s, "tpot": plan.latency.tpot_s}
     for metric, block in blocks.items():
         if metric not in limited:
@@ -93,8 +94,9 @@ def _latency_facts(plan: Plan, labels: Labels) -> list[Fact]:
 
 
 def limit_name(item: SloResult, labels: Labels) -> str:
-    """Return what is limited, such as TTFT P90."""
-    return f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}"
+    """Return what is limited, such as TTFT P90, and for which part of the requests."""
+    name = f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}"
+    return f"{name} {clean(item.traffic or item.region or '')}".strip()
 
 
 def limit_text(item: SloResult, labels: Labels) -> Text:
@@ -245,7 +247,7 @@ def _objective_texts(plan: AnyPlan, labels: Labels) -> list[Text]:
     tie = proof.tie_break
     if tie is not None:
         said = labels.say(
-            "tie_break",
+            "tie_break" if tie.plans > 1 else "tie_alone",
             what=clean(tie.by),
             value=labels.say("beyond")
             if tie.predicted_s is None

@@ -19,10 +19,10 @@ TOP = 34
 COLORS = """
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--paper:#fff;--line:#dfe4ea;
 --head:#f4f6f8;--good:#17763a;--bad:#b3261e;--changed:#8a5a00;
---tone0:#2f6fb3;--tone1:#e08a1e;--tone2:#2f9e77;--tone3:#8e5bb5;--tone4:#7a8290}
+--tone0:#2f6fb3;--tone1:#e08a1e;--tone2:#2f9e77;--tone3:#8e5bb5;--tone4:#7a8290;--tone5:#cfd4da}
 @media(prefers-color-scheme:dark){:root{--ink:#e3e8ee;--soft:#9aa6b5;--paper:#14181d;
 --line:#323a44;--head:#1d232a;--good:#5fc98a;--bad:#ff8a80;--changed:#e3b34c;
---tone0:#6aa5e3;--tone1:#f0aa55;--tone2:#5cc79f;--tone3:#b48ad8;--tone4:#a9b1bd}}
+--tone0:#6aa5e3;--tone1:#f0aa55;--tone2:#5cc79f;--tone3:#b48ad8;--tone4:#a9b1bd;--tone5:#4a525c}}
 """
 """Colors of a page or a picture, by day and by night."""
 CHART_RULES = """
@@ -33,11 +33,11 @@ CHART_RULES = """
 .chart .rule{stroke:var(--bad);stroke-dasharray:5 4}.chart text.rule-text{fill:var(--bad)}
 .tone0{fill:var(--tone0)}.tone1{fill:var(--tone1)}.tone2{fill:var(--tone2)}
 .tone3{fill:var(--tone3)}
-.tone4{fill:var(--tone4)}
+.tone4{fill:var(--tone4)}.tone5{fill:var(--tone5)}
 .curve{fill:none;stroke-width:2}.curve.tone0{stroke:var(--tone0)}
 .curve.tone1{stroke:var(--tone1)}.curve.tone2{stroke:var(--tone2)}
 .curve.tone3{stroke:var(--tone3)}
-.curve.tone4{stroke:var(--tone4)}
+.curve.tone4{stroke:var(--tone4)}.curve.tone5{stroke:var(--tone5)}
 """
 """How the parts of a chart look, in these colors."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pdd_plan.fleet.plan import Baseline, Percentiles, Plan
+from pdd_plan.fleet.plan import Baseline, Percentiles, Plan, TrafficGroup
 from pdd_plan.report import digits, sentences
 from pdd_plan.report.blocks import Column, Mark, Table, Text
 from pdd_plan.report.digits import clean
@@ -25,7 +25,7 @@ def columns(labels: Labels, left: Iterable[str], right: Iterable[str]) -> tuple[
 
 
 def fleet_table(plan: Plan, labels: Labels) -> Table:
-    """Return pools and lines in one table, as the cost adds up."""
+    """Return pools, lines and chips that are paid but not used, as the cost adds up."""
     heads = ("pool", "hardware")
     money = Column(labels.word("per_hour", currency=clean(plan.currency)), right=True)
     names = columns(labels, heads, ("engines", "chips", "use"))
@@ -43,7 +43,7 @@ def fleet_table(plan: Plan, labels: Labels) -> Table:
     ]
     rows += [
         row(
-            f"{clean(link.from_site)} -> {clean(link.to_site)}",
+            f"{clean(link.from_site)} -> {clean(link.to_site)} {clean(link.name or '')}".strip(),
             f"{digits.significant(link.gbps, 6)} Gbps",
             "",
             "",
@@ -53,9 +53,23 @@ def fleet_table(plan: Plan, labels: Labels) -> Table:
         )
         for link in plan.links
     ]
+    idle = [item for item in plan.paid_chips if item.paid > item.used]
+    rows += [
+        row(
+            labels.say("idle_chips", site=clean(item.site)),
+            clean(item.chip),
+            "",
+            number_text(item.paid - item.used),
+            "",
+            labels.word("contract" if item.paid == item.under_contract else "whole_nodes"),
+            digits.money(item.idle_usd_per_hour),
+        )
+        for item in idle
+    ]
     if plan.cost is not None and len(rows) > 1:
         engines = number_text(sum(pool.engines for pool in plan.pools))
-        chips = number_text(sum(pool.chips for pool in plan.pools))
+        unused = sum(item.paid - item.used for item in idle)
+        chips = number_text(sum(pool.chips for pool in plan.pools) + unused)
         cost = digits.money(plan.cost.usd_per_hour)
         rows.append(row(labels.word("total"), "", engines, chips, "", "", cost))
     table_columns = (*names, Column(labels.word("bound_by")), money)
@@ -143,6 +157,8 @@ def limits_table(plan: Plan, labels: Labels) -> Table:
     rows = [
         row(
             f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}",
+            clean(item.traffic or ""),
+            clean(item.region or ""),
             clean(item.period or ""),
             digits.limit_seconds(item.limit),
             labels.say("beyond")
@@ -153,7 +169,8 @@ def limits_table(plan: Plan, labels: Labels) -> Table:
         )
         for item in plan.slo
     ]
-    names = columns(labels, ("metric", "period"), ("limit", "predicted", "within", "met"))
+    heads = ("metric", "traffic_class", "region", "period")
+    names = columns(labels, heads, ("limit", "predicted", "within", "met"))
     return Table(names, tuple(rows))
 
 
@@ -192,6 +209,41 @@ def latency_table(plan: Plan, labels: Labels) -> Table:
     return Table(names, tuple(rows))
 
 
+GROUP_LATENCIES = (
+    ("ttft", "p50"),
+    ("ttft", "p90"),
+    ("ttft", "p99"),
+    ("tpot", "p90"),
+    ("e2e", "p90"),
+)
+"""Columns of a table of groups of requests."""
+
+
+def groups_table(groups: Sequence[TrafficGroup], head: str, labels: Labels) -> Table:
+    """Return latencies of groups of requests, one row each.
+
+    Parameters
+    ----------
+    groups : sequence of TrafficGroup
+        Such as the traffic classes of a plan.
+    head : str
+        Word for what a group is.
+    """
+    names = (
+        *columns(labels, (head,), ("share",)),
+        *(Column(f"{labels.word(m)} {p.upper()}", True) for m, p in GROUP_LATENCIES),
+    )
+    rows = [
+        row(
+            clean(group.name) or labels.word("others"),
+            digits.percent(group.request_fraction),
+            *(digits.seconds(getattr(getattr(group, f"{m}_s"), p)) for m, p in GROUP_LATENCIES),
+        )
+        for group in groups
+    ]
+    return Table(names, tuple(rows))
+
+
 def pools_table(plan: Plan, labels: Labels) -> Table:
     """Return all that is known of every pool."""
     names = (
@@ -220,7 +272,7 @@ def pools_table(plan: Plan, labels: Labels) -> Table:
 
 def lanes_table(plan: Plan, labels: Labels) -> Table:
     """Return where prefilled requests are decoded."""
-    names = columns(labels, ("from", "to"), ("share", "threshold"))
+    names = columns(labels, ("from", "to", "line_name"), ("share", "threshold"))
     rows = []
     for lane in plan.lanes:
         own = lane.threshold
@@ -228,7 +280,13 @@ def lanes_table(plan: Plan, labels: Labels) -> Table:
             own = plan.routing.threshold
         said = sentences.threshold_text(plan, own)
         rows.append(
-            row(clean(lane.from_site), clean(lane.to_site), digits.percent(lane.share), said)
+            row(
+                clean(lane.from_site),
+                clean(lane.to_site),
+                clean(lane.name or ""),
+                digits.percent(lane.share),
+                said,
+            )
         )
     return Table(names, tuple(rows), heads=2)
 

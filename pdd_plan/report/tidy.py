@@ -13,6 +13,7 @@ from pdd_plan.fleet.plan import (
     PlanLink,
     PlanModel,
     Pool,
+    TrafficGroup,
 )
 from pdd_plan.fleet.shared_plan import AnyPlan
 
@@ -37,9 +38,12 @@ def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
         _summary(plan),
         models_table("slo", plan.slo, _SLO),
         _latency(plan),
+        _groups("classes", plan.classes),
+        _groups("regions", plan.regions),
         models_table("pools", plan.pools, _POOL),
         models_table("links", plan.links, _LINK),
-        models_table("lanes", plan.lanes, ("from", "to", "share", "threshold")),
+        models_table("paid_chips", plan.paid_chips, _PAID_CHIPS),
+        models_table("lanes", plan.lanes, ("from", "to", "name", "share", "threshold")),
         _baselines(plan),
         _baseline_parts("baseline_pools", [(b.name, b.pools) for b in plan.baselines], _POOL),
         _baseline_parts("baseline_links", [(b.name, b.links) for b in plan.baselines], _LINK),
@@ -57,7 +61,17 @@ def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
     )
 
 
-_SLO = ("metric", "percentile", "limit", "predicted", "met", "fraction_within", "period")
+_SLO = (
+    "metric",
+    "percentile",
+    "limit",
+    "predicted",
+    "met",
+    "fraction_within",
+    "period",
+    "traffic",
+    "region",
+)
 _POOL = (
     "site",
     "role",
@@ -74,7 +88,16 @@ _POOL = (
     "slots_per_engine",
     "kv_memory_utilization",
 )
-_LINK = ("from", "to", "gbps", "max_gbps", "utilization", "usd_per_hour")
+_PAID_CHIPS = (
+    "site",
+    "chip",
+    "used",
+    "paid",
+    "under_contract",
+    "node",
+    "idle_usd_per_hour",
+)
+_LINK = ("from", "to", "name", "gbps", "max_gbps", "utilization", "usd_per_hour")
 _SENSITIVITY = (
     "change",
     "path",
@@ -199,6 +222,18 @@ def _latency(plan: Plan) -> Tidy:
             if block is not None:
                 rows.append((owner, metric, *_cells(block, _PERCENTILES)))
     return Tidy("latency", ("plan", "metric", *_PERCENTILES), tuple(rows))
+
+
+def _groups(name: str, groups: Sequence[TrafficGroup]) -> Tidy:
+    """One row a group of requests and metric."""
+    rows = []
+    for group in groups:
+        for metric in ("ttft_s", "tpot_s", "handoff_gap_s", "e2e_s"):
+            block: Percentiles | None = getattr(group, metric)
+            if block is not None:
+                own = (group.name, group.request_fraction, metric)
+                rows.append((*own, *_cells(block, _PERCENTILES)))
+    return Tidy(name, ("name", "request_fraction", "metric", *_PERCENTILES), tuple(rows))
 
 
 def _baselines(plan: Plan) -> Tidy:

@@ -64,6 +64,8 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
         ),
         section_of("slo", labels, tables.limits_table(plan, labels), detail=True),
         section_of("latency", labels, tables.latency_table(plan, labels), detail=True),
+        section_of("classes", labels, tables.groups_table(plan.classes, "traffic_class", labels)),
+        section_of("regions", labels, tables.groups_table(plan.regions, "region", labels)),
         section_of("charts", labels, *charts.all_charts(plan, labels), detail=True),
         section_of("pool_details", labels, tables.pools_table(plan, labels), detail=True),
         section_of("lanes", labels, tables.lanes_table(plan, labels), detail=len(plan.lanes) < 2),

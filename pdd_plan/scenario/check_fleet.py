@@ -43,17 +43,26 @@ def check_sites(parts: Parts) -> Iterator[Fault]:
 
 def check_links(parts: Parts) -> Iterator[Fault]:
     """Yield faults of lines: ends, roles, repeats, sites that no line reaches."""
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[str, int] = {}
     for i, ends in parts.link_ends.items():
         yield from _check_end(parts, i, "from", ends[0], "prefill")
         yield from _check_end(parts, i, "to", ends[1], "decode")
-        if ends in seen and all(ends):
-            yield (
-                f"links.{i}",
-                f"links.{i} repeats links.{seen[ends]}, from {ends[0]} to {ends[1]}",
-                "keep one line and give it the bandwidth of both",
-            )
-        seen.setdefault(ends, i)
+        name = parts.link_names[i]
+        if name in seen and all(ends):
+            other = seen[name]
+            if name == "-".join(ends) and parts.link_ends[other] == ends:
+                yield (
+                    f"links.{i}",
+                    f"links.{i} repeats links.{other}, from {ends[0]} to {ends[1]}",
+                    "keep one line and give it the bandwidth of both, or give each a name",
+                )
+            else:
+                yield (
+                    f"links.{i}.name",
+                    f"links.{i}.name = {name} is the name of links.{other}",
+                    "give every line a name of its own",
+                )
+        seen.setdefault(name, i)
     ends_known = all(name in parts.sites for ends in parts.link_ends.values() for name in ends)
     if parts.complete and ends_known and _held(parts, "prefill") and _held(parts, "decode"):
         yield from _check_reach(parts)

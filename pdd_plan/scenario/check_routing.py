@@ -21,6 +21,12 @@ def check_prefill_routing(parts: Parts) -> Iterator[Fault]:
             "routing.by = hit_rate, but between prefill sites requests are routed by size",
             "set by: uncached_tokens",
         )
+    for name in parts.slo.classes if parts.slo is not None else ():
+        yield (
+            f"slo.classes.{name}",
+            f"slo.classes.{name} limits one traffic class, which {WHO} does not plan apart",
+            "remove slo.classes",
+        )
     for limit in parts.slo.limits if parts.slo is not None else ():
         if limit.metric == "handoff_gap":
             yield (
@@ -28,8 +34,21 @@ def check_prefill_routing(parts: Parts) -> Iterator[Fault]:
                 f"slo.{limit.key} limits the hand-off from a relay, which {WHO} does without",
                 f"remove {limit.key}",
             )
+    if parts.users:
+        yield "users", f"users are not planned with {WHO}", "remove users"
+    for path in chip_terms(parts):
+        yield path, f"{path} is not planned with {WHO}", "remove it"
     if parts.complete:
         yield from _check_places(parts)
+
+
+def chip_terms(parts: Parts) -> Iterator[str]:
+    """Yield paths of contracts, whole nodes and limits on the chips of a site."""
+    for name, site in parts.sites.items():
+        terms = {f"chips.{c}.min": o.min > 0 for c, o in site.chips.items()}
+        terms |= {f"chips.{c}.node": o.node > 1 for c, o in site.chips.items()}
+        terms["max_chips"] = site.max_chips is not None
+        yield from (f"sites.{name}.{key}" for key, given in terms.items() if given)
 
 
 def _check_places(parts: Parts) -> Iterator[Fault]:

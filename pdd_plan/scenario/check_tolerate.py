@@ -17,7 +17,7 @@ def check_tolerate(parts: Parts) -> Iterator[Fault]:
         return
     if parts.site_names:
         yield from _check_name("site", tolerate.site, parts.site_names)
-    lines = [f"{start}-{end}" for start, end in parts.link_ends.values()]
+    lines = list(parts.link_names.values())
     yield from _check_name("line", tolerate.line, lines)
     yield from _check_limits(parts, tolerate)
     if tolerate.nothing:

@@ -12,10 +12,12 @@ from pdd_plan.scenario.check_files import check_file, check_measured_files, near
 from pdd_plan.scenario.check_fleet import check_links, check_sites
 from pdd_plan.scenario.check_routing import check_prefill_routing
 from pdd_plan.scenario.check_tolerate import check_tolerate
+from pdd_plan.scenario.check_users import check_users
 from pdd_plan.scenario.files import names_file
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts
 from pdd_plan.scenario.policy import Slo
+from pdd_plan.scenario.traffic import Workload
 from pdd_plan.units import format_quantity, nearest
 
 
@@ -37,6 +39,7 @@ def check_parts(parts: Parts) -> list[Fault]:
         _check_slo,
         check_sites,
         check_links,
+        check_users,
         check_engines,
         _check_chips,
         _check_prices,
@@ -101,8 +104,10 @@ def _check_slo(parts: Parts) -> Iterator[Fault]:
     slo = parts.slo
     if slo is None:
         return
-    for metric in ("ttft", "tpot", "handoff_gap", "e2e"):
-        yield from _falling_limits(slo, metric)
+    for part in dict.fromkeys((limit.traffic, limit.region) for limit in slo.limits):
+        for metric in ("ttft", "tpot", "handoff_gap", "e2e"):
+            yield from _falling_limits(slo, metric, part)
+    yield from _check_classes(slo, parts.workload)
     if slo.scope == "every_period" and parts.workload is not None and not parts.workload.periods:
         yield (
             "slo.scope",
@@ -111,8 +116,32 @@ def _check_slo(parts: Parts) -> Iterator[Fault]:
         )
 
 
-def _falling_limits(slo: Slo, metric: str) -> Iterator[Fault]:
-    limits = [x for x in slo.limits if x.metric == metric and x.percentile > 0]
+def _check_classes(slo: Slo, workload: Workload | None) -> Iterator[Fault]:
+    """Yield limits on traffic classes that the workload does not have."""
+    if workload is None:
+        return
+    known = [name for name in workload.class_names if name]
+    for name in slo.classes:
+        if name in known:
+            continue
+        if known:
+            near = nearest(name, known)
+            mend = f"did you mean {near}?" if near else f"classes are: {', '.join(known)}"
+        else:
+            mend = "give entries of workload.mixture or workload.classes a name"
+        yield (
+            f"slo.classes.{name}",
+            f"slo.classes.{name}: the workload has no traffic class of that name",
+            mend,
+        )
+
+
+def _falling_limits(slo: Slo, metric: str, part: tuple[str, str]) -> Iterator[Fault]:
+    limits = [
+        x
+        for x in slo.limits
+        if x.metric == metric and (x.traffic, x.region) == part and x.percentile > 0
+    ]
     dimension = "time_per_token" if metric == "tpot" else "time"
     for lower, higher in pairwise(limits):
         if higher.limit_s < lower.limit_s:

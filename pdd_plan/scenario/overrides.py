@@ -53,7 +53,7 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
         Plain data of a scenario.
     overrides : sequence of str
         Such as ``slo.ttft_p90=8 s`` or ``links.beijing-shanghai.bandwidth=40 Gbps``. Items of
-        lists go by position, lines also by ``from-to``, classes and engines also by name.
+        lists go by position, lines also by ``from-to`` or name, classes and engines also by name.
 
     Returns
     -------
@@ -153,6 +153,6 @@ def _position(items: list[Any], part: str, real: tuple[PathPart, ...]) -> int:
 def _name(item: Any) -> str:
     if not isinstance(item, dict):
         return ""
-    if "from" in item and "to" in item:
+    if "from" in item and "to" in item and not item.get("name"):
         return f"{item['from']}-{item['to']}"
     return str(item.get("name", ""))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.machines import EngineSpec
 from pdd_plan.scenario.model_numbers import ModelNumbers
-from pdd_plan.scenario.places import ChipOffer, Link, Site
+from pdd_plan.scenario.places import ChipOffer, Link, Site, UserRegion
 from pdd_plan.scenario.policy import Routing, Slo
 from pdd_plan.scenario.quantity import Section
 from pdd_plan.scenario.schema import Scenario
@@ -62,11 +62,14 @@ class Parts:
     bare_offers: set[tuple[str, str]] = field(default_factory=set)
     site_names: list[str] = field(default_factory=list)
     link_ends: dict[int, tuple[str, str]] = field(default_factory=dict)
+    link_names: dict[int, str] = field(default_factory=dict)
     links: dict[int, Link] = field(default_factory=dict)
     engines: dict[int, EngineSpec] = field(default_factory=dict)
     priced_chips: list[str] = field(default_factory=list)
     objective: str = "cost_per_token"
     tie_break: str | None = None
+    users: dict[str, UserRegion] = field(default_factory=dict)
+    users_complete: bool = False
     engine_count: int = 0
     folder: Path = Path()
     complete: bool = False
@@ -90,10 +93,13 @@ class Parts:
             site_names=list(sites),
             links=dict(enumerate(scenario.links)),
             link_ends={i: (x.from_site, x.to_site) for i, x in enumerate(scenario.links)},
+            link_names={i: x.name for i, x in enumerate(scenario.links)},
             engines=dict(enumerate(engines)),
             priced_chips=list(scenario.prices),
             objective=scenario.objective,
             tie_break=scenario.tie_break,
+            users=dict(scenario.users),
+            users_complete=True,
             engine_count=len(engines),
             folder=folder,
             complete=True,
@@ -158,6 +164,12 @@ class Parts:
         for i, link in enumerate(links if isinstance(links, list) else ()):
             ends = _mapping(link).get("from"), _mapping(link).get("to")
             parts.link_ends[i] = (str(ends[0] or ""), str(ends[1] or ""))
+            name = _mapping(link).get("name") or "-".join(parts.link_ends[i])
+            parts.link_names[i] = str(name)
+        users = _mapping(data.get("users"))
+        regions = {name: part(UserRegion, value) for name, value in users.items()}
+        parts.users = {name: region for name, region in regions.items() if region is not None}
+        parts.users_complete = len(parts.users) == len(users)
         parts.complete = (
             len(parts.sites) == len(parts.site_names) > 0
             and isinstance(links, list)

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.quantity import (
+    NAME_PATTERN,
     AlsoWritten,
     Factor,
     HourlyPrice,
@@ -35,6 +36,18 @@ class ChipOffer(Section):
 
     available: int = Field(
         ge=0, le=10_000_000, description="Chips that may be used.", examples=[128]
+    )
+    min: int = Field(
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="Chips that stay, such as those under contract: paid whether used or not.",
+    )
+    node: int = Field(
+        default=1,
+        ge=1,
+        le=4096,
+        description="Chips are paid in whole nodes of this many.",
     )
     usd_per_chip_hour: HourlyPrice = Field(
         alias="price",
@@ -71,6 +84,24 @@ class ChipOffer(Section):
         default=None,
         description="Efficiencies of this chip, such as a calibration; none: the scenario's.",
     )
+
+    @model_validator(mode="after")
+    def _whole_nodes(self) -> Self:
+        if self.min > self.available:
+            raise problem(
+                f" = {self.min} is more than available = {self.available}",
+                f"lower it to {self.available}, or raise available",
+                "min",
+            )
+        for key, count in (("available", self.available), ("min", self.min)):
+            below = count // self.node * self.node
+            if below != count:
+                raise problem(
+                    f" = {count} is no multiple of node = {self.node}",
+                    f"set {key} to {below} or {below + self.node}",
+                    key,
+                )
+        return self
 
     @model_validator(mode="after")
     def _relative_is_complete(self) -> Self:
@@ -130,6 +161,37 @@ class Site(Section):
     rdma: Rdma = Field(default_factory=Rdma, description="Network inside the site.")
     power_w: Annotated[float, Quantity("power", "kW", gt=0, le=1e7)] | None = Field(
         default=None, alias="power", description="Power limit of all chips in use; none: no limit."
+    )
+    max_chips: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000_000,
+        description="Most chips of all kinds that are paid at the site; none: all available.",
+    )
+
+    @model_validator(mode="after")
+    def _kept_chips_fit(self) -> Self:
+        kept = sum(offer.min for offer in self.chips.values())
+        if self.max_chips is not None and kept > self.max_chips:
+            raise problem(
+                f" = {self.max_chips} is less than the {kept} chips that stay (min)",
+                f"raise it to {kept} or more, or lower min of a chip",
+                "max_chips",
+            )
+        return self
+
+
+class UserRegion(Section):
+    """Users of one region, and how far they are from the sites."""
+
+    share: PositiveShare = Field(
+        description="Share of requests; the regions' shares sum to 1.", examples=["60 %"]
+    )
+    rtt_s: dict[Name, Milliseconds] = Field(
+        alias="rtt",
+        min_length=1,
+        description="Round-trip time between the users and each site.",
+        examples=["{beijing: 10 ms}"],
     )
 
 
@@ -215,6 +277,13 @@ class Link(Section):
     to_site: str = Field(
         alias="to", min_length=1, description="Site of main decode.", examples=["shanghai"]
     )
+    given_name: str = Field(
+        default="",
+        alias="name",
+        pattern=f"^$|{NAME_PATTERN}",
+        description="Name for reports and overrides; needed where several lines join the same "
+        "sites, and `from-to` where empty.",
+    )
     bandwidth: Annotated[Bandwidth, AlsoWritten(SIZE)] = Field(
         description="Size, fixed or to choose.", examples=["20 Gbps"]
     )
@@ -282,8 +351,8 @@ class Link(Section):
 
     @property
     def name(self) -> str:
-        """Name for people and for override paths: ``from-to``."""
-        return f"{self.from_site}-{self.to_site}"
+        """Name for people and for override paths: as given, or ``from-to``."""
+        return self.given_name or f"{self.from_site}-{self.to_site}"
 
     def price_per_hour(self, bytes_per_s: float) -> float:
         """Return the price of the line at a size [currency/h].

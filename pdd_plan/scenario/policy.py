@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from pdd_plan.scenario.efficiencies import Framework
 from pdd_plan.scenario.quantity import (
     AlsoWritten,
+    Name,
     OpenShare,
     PositiveShare,
     Quantity,
     Seconds,
     Section,
+    problem,
 )
 
 Metric = Literal["ttft", "tpot", "handoff_gap", "e2e"]
@@ -39,13 +41,24 @@ class SloLimit:
     limit_s : float
         Upper limit [s].
     key : str
-        Scenario key, such as ``ttft_p90``.
+        Scenario key, such as ``ttft_p90`` or ``classes.long.ttft_p90``.
+    traffic : str
+        Traffic class that it is for; empty for all requests.
+    region : str
+        Region of users that it is for; empty for all users.
     """
 
     metric: Metric
     percentile: float
     limit_s: float
     key: str
+    traffic: str = ""
+    region: str = ""
+
+    @property
+    def on_part(self) -> bool:
+        """Whether it is for a part of the requests only."""
+        return bool(self.traffic or self.region)
 
     @property
     def probability(self) -> float:
@@ -81,17 +94,31 @@ class Limits(Section):
     e2e_p95: Limit = _limit("95th percentile of the time from arrival to last token")
     e2e_p99: Limit = _limit("99th percentile of the time from arrival to last token")
 
-    @cached_property
-    def limits(self) -> tuple[SloLimit, ...]:
-        """The limits that are set, by metric and percentile."""
+    def named(self, where: str = "", traffic: str = "", region: str = "") -> tuple[SloLimit, ...]:
+        """Return the limits that are set, by metric and percentile.
+
+        Parameters
+        ----------
+        where : str
+            Comes before their keys.
+        traffic, region : str
+            Traffic class, and region of users, that they are for.
+        """
         found = []
-        for key in type(self).model_fields:
+        for key in Limits.model_fields:
             match = re.fullmatch(r"(ttft|tpot|handoff_gap|e2e)_(mean|p(\d+))", key)
             value = getattr(self, key)
             if match and value is not None:
                 metric: Any = match[1]
-                found.append(SloLimit(metric, float(match[3] or 0), value, key))
+                percentile = float(match[3] or 0)
+                limit = SloLimit(metric, percentile, value, f"{where}{key}", traffic, region)
+                found.append(limit)
         return tuple(found)
+
+    @cached_property
+    def limits(self) -> tuple[SloLimit, ...]:
+        """The limits that are set, by metric and percentile."""
+        return self.named()
 
 
 class Slo(Limits):
@@ -107,6 +134,36 @@ class Slo(Limits):
         description="Most requests that may wait for a decode slot, as a share; none: 0.1 %, 1 % "
         "and 3 % are tried.",
     )
+    classes: dict[Name, Limits] = Field(
+        default_factory=dict,
+        description="Further limits for the requests of one traffic class, by the `name` of "
+        "entries of `workload.classes` or `workload.mixture`.",
+    )
+
+    regions: dict[Name, Limits] = Field(
+        default_factory=dict,
+        description="Further limits for the users of one region, by its name under `users`.",
+    )
+
+    @model_validator(mode="after")
+    def _parts_are_limited(self) -> Self:
+        for key in ("classes", "regions"):
+            for name, section in getattr(self, key).items():
+                if not section.named():
+                    raise problem(
+                        " sets no limit", "add one, such as ttft_p90: 10 s", f"{key}.{name}"
+                    )
+        return self
+
+    @cached_property
+    def limits(self) -> tuple[SloLimit, ...]:
+        """The limits that are set: on all requests, then on classes, then on regions."""
+        found = self.named()
+        for name, section in self.classes.items():
+            found += section.named(f"classes.{name}.", traffic=name)
+        for name, section in self.regions.items():
+            found += section.named(f"regions.{name}.", region=name)
+        return found
 
 
 class MinEngines(Section):

@@ -33,7 +33,7 @@ Schema, which editors use for completion, and `pdd-plan init` writes a scenario 
 - Prices are in `currency`; `USD` below stands for it. No price is ever assumed.
 - Only `true` and `false` are booleans; `on`, `off`, `yes` and `no` are text. `1e-3` is a number.
 - `--set path=value` changes a value before validation: `--set "slo.ttft_p90=8 s"`. Items of lists
-  go by position from 0, lines also as `links.<from>-<to>`, classes and engines also by `name`.
+  go by position from 0, lines also as `links.<from>-<to>`, all also by `name`.
 - With several services, `model`, `workload` and what else a service has of its own stand below
   `services.<name>` instead of at the top; the paths below are those of a file of one service.
 - Every error is reported at once, with file, line and a value that works.
@@ -189,7 +189,8 @@ def _default(key: str, field: FieldInfo) -> str:
     value = field.default
     if field.default_factory is not None or value == ():
         inner = [section for section, _ in _inner(field.annotation, "")]
-        return "as there" if value != () and inner else "empty"
+        section = value != () and field.default_factory is not dict and inner
+        return "as there" if section else "empty"
     if value is None:
         return "none"
     quantity = _quantity(field)

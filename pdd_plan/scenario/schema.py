@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, PrivateAttr, Tag
 from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.machines import EngineSpec, Precision
 from pdd_plan.scenario.model_numbers import ModelNumbers
-from pdd_plan.scenario.places import Link, Site
+from pdd_plan.scenario.places import Link, Site, UserRegion
 from pdd_plan.scenario.policy import Optimizer, Routing, Serving, Slo
 from pdd_plan.scenario.quantity import HourlyPrice, Name, Section
 from pdd_plan.scenario.source import SourceMap
@@ -102,6 +102,11 @@ class Service(Section):
 class Scenario(Service, Fleet):
     """A planning question: traffic, service levels, sites, chips, lines and prices."""
 
+    users: dict[Name, UserRegion] = Field(
+        default_factory=dict,
+        description="Regions of users with their latency to the sites, which counts to TTFT and "
+        "to the time to the last token; none: users are beside every site.",
+    )
     tolerate: Tolerate = Field(
         default_factory=Tolerate,
         description="Losses that the plan survives, any one of them at a time.",

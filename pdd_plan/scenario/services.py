@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr
 
 from pdd_plan.errors import InputError, Issue
+from pdd_plan.scenario.check_routing import chip_terms
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts
 from pdd_plan.scenario.places import MAX_LEVELS, Bandwidth, Link
@@ -181,6 +182,8 @@ def check_shared(name: str, parts: Parts) -> list[Fault]:
         path = f"services.{name}.routing.between"
         mend = "leave it out, or write a scenario of its own for this service"
         faults.append((path, f"{path} = prefill is planned for one service alone", mend))
+    for path in chip_terms(parts):
+        faults.append((path, f"{path} is not planned for several services", "remove it"))
     for i, link in parts.links.items():
         faults += _size_faults(f"links.{i}.bandwidth", link)
     return faults

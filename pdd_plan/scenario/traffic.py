@@ -56,6 +56,9 @@ class Trace(Section):
 class MixturePart(Section):
     """Requests whose lengths and hit rates follow given distributions."""
 
+    name: str = Field(
+        default="", description="Traffic class, for reports and `slo.classes`; parts may share one."
+    )
     share: PositiveShare = Field(
         default=1.0, description="Share of requests; the parts' shares sum to 1."
     )
@@ -74,7 +77,10 @@ class MixturePart(Section):
 class RequestClass(Section):
     """Requests that are all alike."""
 
-    name: str = Field(default="", description="Label for reports.")
+    name: str = Field(
+        default="",
+        description="Traffic class, for reports and `slo.classes`; entries may share one.",
+    )
     share: PositiveShare = Field(
         description="Share of requests; the classes' shares sum to 1.", examples=["60 %"]
     )
@@ -160,6 +166,13 @@ class Workload(Section):
         default=1000, ge=1, le=100_000, description="Most weighted request types to compute with."
     )
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the traffic classes, in order; empty for entries without one, if others have."""
+        parts = self.mixture or self.classes or ()
+        names = tuple(dict.fromkeys(part.name for part in parts))
+        return names if any(names) else ()
+
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         given = [k for k in ("trace", "mixture", "classes") if getattr(self, k) is not None]
@@ -176,6 +189,13 @@ class Workload(Section):
             parts = getattr(self, key)
             if parts is not None:
                 check_shares((part.share for part in parts), key)
+        if self.max_atoms < len(self.class_names):
+            raise problem(
+                f" = {self.max_atoms} is less than one for each of the "
+                f"{len(self.class_names)} traffic classes",
+                f"raise it to {len(self.class_names)} or more",
+                "max_atoms",
+            )
         if self.periods and all(period.multiplier == 0 for period in self.periods):
             raise problem(": every multiplier is 0, so there is no load", "set one to 1", "periods")
         return self

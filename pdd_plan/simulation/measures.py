@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from pdd_plan.fleet.problem import FloatArray, Limit
+from pdd_plan.fleet.problem import FloatArray, Limit, Metric
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
@@ -209,6 +209,10 @@ class SimulationResult:
         ``prefill``, ``decode_slot``, ``connection``, ``relay_slot``.
     transfer_s : Summary
         Begin of the transfer to its arrival at main decode, delays included.
+    by_class_s : mapping of str to mapping of Metric to Summary
+        Latencies of each traffic class by name; empty where there are none.
+    by_region_s : mapping of str to mapping of Metric to Summary
+        Latencies of the users of each region by name; empty where there are none.
     within : mapping of str to Estimate
         Share of requests within each limit of the problem, by its key.
     uses : mapping of str to StationUse
@@ -244,6 +248,8 @@ class SimulationResult:
     waits_s: Mapping[str, Summary]
     wait_probabilities: Mapping[str, Estimate]
     transfer_s: Summary
+    by_class_s: Mapping[str, Mapping[Metric, Summary]]
+    by_region_s: Mapping[str, Mapping[Metric, Summary]]
     within: Mapping[str, Estimate]
     uses: Mapping[str, StationUse]
     relay_request_fraction: Estimate
@@ -269,10 +275,14 @@ class SimulationResult:
         -------
         Estimate
         """
-        summaries = {
+        summaries: Mapping[Metric, Summary] = {
             "ttft": self.ttft_s,
             "tpot": self.tpot_s,
             "handoff_gap": self.handoff_gap_s,
             "e2e": self.e2e_s,
         }
+        if limit.traffic:
+            summaries = self.by_class_s[limit.traffic]
+        elif limit.region:
+            summaries = self.by_region_s[limit.region]
         return summaries[limit.metric].percentile(limit.percentile)

@@ -6,12 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
 
-from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.simulation.compiled import require_compiled
 from pdd_plan.simulation.loop import run, settle_all
 from pdd_plan.simulation.measures import SimulationResult
@@ -165,7 +165,46 @@ def run_stream(
     end = _snapshot(world, stream, measured.stop)
     run(world, -1)
     seconds = time.thread_time() - started
-    return observe(world, plant, routes["pool"], measured, begin, end), seconds
+    seen = observe(world, plant, routes["pool"], measured, begin, end)
+    if stream.types.traffic is not None:
+        kinds = stream.kind[measured.start : measured.stop]
+        seen.times["traffic"] = stream.types.traffic[kinds].astype(np.float64)
+    if plant.problem.regions:
+        add_user_delays(rng, plant.problem, seen.times)
+    return seen, seconds
+
+
+def add_user_delays(
+    rng: np.random.Generator, problem: Problem, times: dict[str, FloatArray]
+) -> None:
+    """Draw the region of each request, and add the way between its user and the sites.
+
+    Parameters
+    ----------
+    rng : Generator
+    problem : Problem
+        With regions of users.
+    times : dict of str to ndarray
+        Of the measured requests; TTFT and end-to-end times change, ``region`` is new.
+
+    Notes
+    -----
+    A request goes to the site that prefills it; tokens come from the site whose engine makes
+    them: the prefill site for those of prefill and relay, the decode site for all others.
+    """
+    lanes = problem.lanes
+    shares = np.array([region.share for region in problem.regions])
+    region = rng.choice(shares.size, size=times["ttft_s"].size, p=shares / shares.sum())
+    lane = times["lane"].astype(np.int64)
+    there = np.array([[r.rtt_s[one.source] / 2 for one in lanes] for r in problem.regions])
+    back = np.array([[r.rtt_s[one.target] / 2 for one in lanes] for r in problem.regions])
+    at_source, at_target = there[region, lane], back[region, lane]
+    relayed = times["relayed"] > 0.0
+    first_at_source = relayed | (problem.serving.first_token_from == "prefill")
+    ended_there = relayed & (times["relay_tokens"] >= times["output_tokens"] - 0.5)
+    times["ttft_s"] += at_source + np.where(first_at_source, at_source, at_target)
+    times["e2e_s"] += at_source + np.where(ended_there, at_source, at_target)
+    times["region"] = region.astype(np.float64)
 
 
 def _snapshot(world: World, stream: RequestStream, at: int) -> Snapshot:
@@ -224,6 +263,9 @@ def all_replications(
     with ThreadPoolExecutor(max_workers=min(jobs, count)) as pool:
         waiting = [pool.submit(replicate, i, reporter(i)) for i in range(count)]
         try:
+            ended, _ = wait(waiting, return_when=FIRST_EXCEPTION)
+            for one in ended:
+                one.result()  # raises what a run has raised, while others still go on
             return [one.result() for one in waiting]
         except BaseException:  # an interrupt as well: the others stop at their next report
             stopped.set()

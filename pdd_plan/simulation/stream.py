@@ -29,6 +29,8 @@ class RequestTypes:
     relay_above_bytes : ndarray, shape (types,), or None
         Transfer at which a request becomes one for the relay after all, where the request
         before in its conversation has left nothing at main decode [bytes].
+    traffic : ndarray of int, shape (types,), or None
+        Traffic class; None where there is one only.
     """
 
     service_s: Mapping[int, FloatArray]
@@ -37,6 +39,7 @@ class RequestTypes:
     output_tokens: FloatArray
     relayed: BoolArray
     relay_above_bytes: FloatArray | None = None
+    traffic: IntArray | None = None
 
     @classmethod
     def of_atoms(cls, problem: Problem, threshold_index: int) -> RequestTypes:
@@ -58,6 +61,7 @@ class RequestTypes:
             problem.transfer_bytes,
             problem.atoms.output_tokens,
             problem.relayed(threshold_index),
+            traffic=problem.atoms.kind,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pdd_plan.fleet.problem import FloatArray
+from pdd_plan.fleet.problem import FloatArray, Limit, Metric, Problem
 from pdd_plan.simulation.measures import (
     Estimate,
     Sample,
@@ -24,6 +24,7 @@ Run = Sequence[tuple[float, Observation, float]]
 
 Choice = Callable[[dict[str, FloatArray]], np.ndarray]
 
+METRICS: tuple[Metric, ...] = ("ttft", "tpot", "handoff_gap", "e2e")
 ROUTES = ("direct", "relay", "local")
 WAITS = ("prefill", "decode_slot", "connection", "relay_slot")
 
@@ -70,11 +71,19 @@ def result_of(
             for name in WAITS
         },
         transfer_s=summary("transfer_s"),
+        by_class_s={
+            name: {metric: summary(f"{metric}_s", _having("traffic", kind)) for metric in METRICS}
+            for kind, name in enumerate(plant.problem.classes)
+        },
+        by_region_s={
+            one.name: {m: summary(f"{m}_s", _having("region", number)) for m in METRICS}
+            for number, one in enumerate(plant.problem.regions)
+        },
         within={
             limit.key: estimate(
-                lambda run, limit=limit: _sample(run, f"{limit.metric}_s").share_within(  # type: ignore[misc]
-                    limit.limit_s
-                )
+                lambda run, limit=limit: _sample(  # type: ignore[misc]
+                    run, f"{limit.metric}_s", _choice_of(plant.problem, limit)
+                ).share_within(limit.limit_s)
             )
             for limit in plant.problem.limits
         },
@@ -93,6 +102,21 @@ def result_of(
         simulated_per_s=simulated / max(seconds, 1e-9),
         samples=tuple(_columns(run) for run in runs) if keep_samples else None,
     )
+
+
+def _having(name: str, value: int) -> Choice:
+    """Choose the requests of a traffic class or region."""
+    return lambda times: times[name] == value
+
+
+def _choice_of(problem: Problem, limit: Limit) -> Choice | None:
+    """Choose the requests that a limit is about."""
+    if limit.traffic:
+        return _having("traffic", problem.classes.index(limit.traffic))
+    if limit.region:
+        names = [region.name for region in problem.regions]
+        return _having("region", names.index(limit.region))
+    return None
 
 
 def _sample(run: Run, name: str, choose: Choice | None = None) -> Sample:

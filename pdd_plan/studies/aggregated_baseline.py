@@ -51,7 +51,7 @@ def aggregated_baseline(problem: Problem, reference: float | None) -> Baseline:
                 chips=fleet.engines * fleet.prefill.chips_per_engine,
                 utilization=fleet.utilization,
                 bound_by=fleet.prefill.bound_by,
-                usd_per_hour=cost,
+                usd_per_hour=fleet.engines * fleet.prefill.usd_per_engine_hour,
                 usd_per_chip_hour=fleet.prefill.usd_per_engine_hour
                 / fleet.prefill.chips_per_engine,
                 chips_available=problem.stock[fleet.prefill.site, fleet.prefill.chip],

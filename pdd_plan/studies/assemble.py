@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import pdd_plan
 from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.evaluate import Evaluation
+from pdd_plan.fleet.groups import GroupLaws
 from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import (
@@ -26,6 +28,7 @@ from pdd_plan.fleet.plan import (
     Sensitivity,
     SloResult,
     TieBreak,
+    TrafficGroup,
     TtftDistribution,
     WorkloadFacts,
 )
@@ -34,7 +37,14 @@ from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.aggregated_baseline import aggregated_baseline
 from pdd_plan.studies.explain import assumptions_of, binding_of, one_fewer, warnings_of
 from pdd_plan.studies.figures import cost_of, demand_of, finite, goodput_of, percentiles
-from pdd_plan.studies.fleet_parts import handoff_of, lanes_of, links_of, pools_of, routing_of
+from pdd_plan.studies.fleet_parts import (
+    handoff_of,
+    lanes_of,
+    links_of,
+    paid_chips_of,
+    pools_of,
+    routing_of,
+)
 
 if TYPE_CHECKING:
     from pdd_plan.studies.planning import PlanOptions, Scored
@@ -120,6 +130,9 @@ def assemble_plan(
         workload=_workload(built),
         handoff=handoff_of(model, candidate, evaluation),
         ttft_distribution=_curves(evaluation),
+        paid_chips=paid_chips_of(problem, candidate),
+        classes=_groups(evaluation.by_class) if evaluation else (),
+        regions=_groups(evaluation.by_region) if evaluation else (),
     )
 
 
@@ -194,6 +207,8 @@ def slo_of(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
             predicted=finite(one.predicted_s),
             met=one.met,
             fraction_within=min(max(one.within, 0.0), 1.0),
+            traffic=one.limit.traffic or None,
+            region=one.limit.region or None,
         )
         for one in evaluation.limits
     )
@@ -216,6 +231,27 @@ def latency_of(evaluation: Evaluation | None) -> Latency | None:
         ttft_home_s=percentiles(evaluation.ttft_home),
         ttft_remote_s=percentiles(evaluation.ttft_remote),
     )
+
+
+def _groups(laws: Mapping[str, GroupLaws]) -> tuple[TrafficGroup, ...]:
+    """Latencies of groups of requests."""
+    out = []
+    for name, group in laws.items():
+        ttft, tpot, e2e = (percentiles(law) for law in (group.ttft, group.tpot, group.e2e))
+        assert ttft is not None
+        assert tpot is not None
+        assert e2e is not None
+        out.append(
+            TrafficGroup(
+                name=name,
+                request_fraction=group.share,
+                ttft_s=ttft,
+                tpot_s=tpot,
+                e2e_s=e2e,
+                handoff_gap_s=percentiles(group.handoff_gap),
+            )
+        )
+    return tuple(out)
 
 
 def _baseline(

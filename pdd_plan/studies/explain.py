@@ -13,6 +13,7 @@ from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Assumption, Binding, Sensitivity
 from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.purchase import paid_chips
 from pdd_plan.roofline import Efficiencies
 from pdd_plan.scenario.schema import Scenario
 
@@ -192,6 +193,19 @@ def binding_of(
                     what=f"sites.{site}.chips.{chip}.available",
                     value=float(chips),
                     limit=float(stock),
+                    unit="chips",
+                )
+            )
+    paid = paid_chips(problem.terms, used)
+    for site, most in problem.site_chips.items():
+        standing = sum(count for key, count in paid.items() if key[0] == site)
+        units = [size for key, size in smallest.items() if key[0] == site]
+        if most - standing < min(units, default=1):
+            out.append(
+                Binding(
+                    what=f"sites.{site}.max_chips",
+                    value=float(standing),
+                    limit=float(most),
                     unit="chips",
                 )
             )

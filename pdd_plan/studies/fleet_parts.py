@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pdd_plan.fleet.evaluate import Evaluation
 from pdd_plan.fleet.handoff import handoff_choices
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.plan import Handoff, Lane, PlanLink, Pool, Routing
+from pdd_plan.fleet.plan import Handoff, Lane, PaidChips, PlanLink, Pool, Routing
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.studies.figures import finite, percentiles
 
@@ -75,6 +75,29 @@ def pools_of(problem: Problem, scored: Scored) -> tuple[Pool, ...]:
     return tuple(out)
 
 
+def paid_chips_of(problem: Problem, candidate: Candidate | None) -> tuple[PaidChips, ...]:
+    """Chips that are paid under contract or in whole nodes, and how many of them are used."""
+    if candidate is None:
+        return ()
+    used = candidate.chips_used(problem)
+    out = []
+    for (site, chip), terms in problem.terms.items():
+        count = used.get((site, chip), 0)
+        paid = terms.paid(count)
+        out.append(
+            PaidChips(
+                site=site,
+                chip=chip,
+                used=count,
+                paid=paid,
+                under_contract=terms.kept,
+                node=terms.node,
+                idle_usd_per_hour=(paid - count) * terms.usd_per_chip_hour,
+            )
+        )
+    return tuple(out)
+
+
 def links_of(problem: Problem, scored: Scored) -> tuple[PlanLink, ...]:
     """Lines between sites that are rented, their size and use."""
     if scored.candidate is None or scored.evaluation is None:
@@ -83,6 +106,7 @@ def links_of(problem: Problem, scored: Scored) -> tuple[PlanLink, ...]:
         PlanLink(
             from_site=lane.source,
             to_site=lane.target,
+            name=lane.name or None,
             gbps=float(lane.bytes_per_s[level]) * 8e-9,
             utilization=use,
             usd_per_hour=float(lane.usd_per_hour[level]),
@@ -105,7 +129,12 @@ def lanes_of(problem: Problem, scored: Scored) -> tuple[Lane, ...]:
         return ()
     total = sum(scored.candidate.flows_per_s)
     return tuple(
-        Lane(from_site=lane.source, to_site=lane.target, share=flow / total)
+        Lane(
+            from_site=lane.source,
+            to_site=lane.target,
+            name=lane.name or None,
+            share=flow / total,
+        )
         for lane, flow in zip(problem.lanes, scored.candidate.flows_per_s, strict=True)
         if flow > 0.0
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.build import BuiltProblem
-from pdd_plan.fleet.plan import Plan, Pool
+from pdd_plan.fleet.plan import Lane, Plan, PlanLink, Pool
 from pdd_plan.fleet.problem import Candidate, LaneOption, Problem
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.workload import relay_from, routing_values
@@ -69,14 +69,14 @@ def candidate_of_plan(
     lanes = list(problem.lanes)
     levels = [-1] * len(lanes)
     flows = [0.0] * len(lanes)
-    bought = {(link.from_site, link.to_site): link.gbps for link in plan.links}
-    names = {(lane.source, lane.target): i for i, lane in enumerate(lanes)}
+    bought = {_line(link): link.gbps for link in plan.links}
+    names = {(lane.source, lane.target, lane.name): i for i, lane in enumerate(lanes)}
     for lane in plan.lanes:
-        key = (lane.from_site, lane.to_site)
+        key = _line(lane)
         if key in names:
             flows[names[key]] = lane.share * problem.arrival_rate_per_s
     # A line without a lane stands by: nothing is sent over it until another part is lost.
-    for key in dict.fromkeys([*((lane.from_site, lane.to_site) for lane in plan.lanes), *bought]):
+    for key in dict.fromkeys([*map(_line, plan.lanes), *bought]):
         if key not in names:
             issues.append(_unknown_lane(key))
             continue
@@ -146,11 +146,18 @@ def _unknown_pool(problem: Problem, pool: Pool) -> Issue:
     )
 
 
-def _unknown_lane(key: tuple[str, str]) -> Issue:
+def _line(part: Lane | PlanLink) -> tuple[str, str, str]:
+    """Ends of a lane or line, and its name where it has one."""
+    return part.from_site, part.to_site, part.name or ""
+
+
+def _unknown_lane(key: tuple[str, str, str]) -> Issue:
+    start, end, name = key
+    called, named = (f" by the line {name}", f", name: {name}") if name else ("", "")
     return Issue(
-        f"the plan uses a lane from {key[0]} to {key[1]}, which the scenario lacks",
+        f"the plan uses a lane from {start} to {end}{called}, which the scenario lacks",
         path="lanes",
-        help=f"add the link to the scenario: {{from: {key[0]}, to: {key[1]}, bandwidth: …, "
+        help=f"add the link to the scenario: {{from: {start}, to: {end}{named}, bandwidth: …, "
         "price: …, rtt: …}",
     )
 
@@ -163,9 +170,7 @@ def _with_level(scenario: Scenario, lane: LaneOption, gbps: float | None) -> tup
     near = np.flatnonzero(np.isclose(lane.bytes_per_s, size, rtol=1e-9))
     if near.size:
         return lane, int(near[0])
-    link = next(
-        one for one in scenario.links if (one.from_site, one.to_site) == (lane.source, lane.target)
-    )
+    link = next(one for one in scenario.links if one.name == lane.label)
     sizes = np.append(lane.bytes_per_s, size)
     prices = np.append(lane.usd_per_hour, link.price_per_hour(size))
     order = np.argsort(sizes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,18 +13,10 @@ from pdd_plan.fleet.build import BuiltProblem
 from pdd_plan.fleet.plan import Change, Failure, Infeasibility
 from pdd_plan.fleet.problem import LaneOption, Limit, Problem
 from pdd_plan.fleet.stability import shortfall, stable_rate_per_s
-from pdd_plan.optimizer.search import SearchOptions, search
+from pdd_plan.optimizer.search import SearchOptions
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.possible import round_up, time_text
-
-MOST_TIMES = 64.0
-"""Changes beyond this many times the present value are not looked for."""
-
-EXPLAIN_S = 20.0
-"""Time for all trials together [s]; what is not found by then is left out."""
-
-ROUNDS = 6
-"""Bisection rounds for a change: about 2 % of the span."""
+from pdd_plan.studies.trials import MOST_TIMES, Trials
 
 
 def explain_infeasible(
@@ -48,7 +39,7 @@ def explain_infeasible(
         Reason, limits that fail, and the changes found, smallest first.
     """
     problem = built.problem
-    trial = _Trials(problem, replace(options, progress=None, time_limit_s=10.0))
+    trial = Trials(problem, replace(options, progress=None, time_limit_s=10.0))
     return Infeasibility(
         reason=shortfall(problem) or _reason(problem, trial),
         failures=_failures(problem),
@@ -69,7 +60,7 @@ def explain_over_budget(
         Cost of the cheapest fleet found that keeps the limits [currency/h].
     """
     budget, unit = scenario.budget_usd_per_hour or 0.0, f"{scenario.currency}/h"
-    trial = _Trials(built.problem, replace(options, progress=None, time_limit_s=10.0))
+    trial = Trials(built.problem, replace(options, progress=None, time_limit_s=10.0))
     least = math.ceil(100.0 * usd_per_hour) / 100.0
     text = f"a budget of {least:.2f} {unit} instead of {budget:g}"
     more = Change(change=text, path="budget", value=f"{least:.2f} {unit}")
@@ -82,10 +73,11 @@ def explain_over_budget(
     )
 
 
-def _changes(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
+def _changes(scenario: Scenario, problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
     """Single changes that make a plan, with how large they are."""
     changes = _less_load(problem, trial)
     changes += _more_chips(problem, trial)
+    changes += _more_room(problem, trial)
     changes += _more_bandwidth(scenario, problem, trial)
     changes += _looser_limits(problem, trial)
     return changes
@@ -93,36 +85,6 @@ def _changes(scenario: Scenario, problem: Problem, trial: _Trials) -> list[tuple
 
 def _smallest_first(changes: list[tuple[float, Change]]) -> tuple[Change, ...]:
     return tuple(change for _, change in sorted(changes, key=lambda pair: pair[0]))
-
-
-class _Trials:
-    """Feasibility of changed problems, by the same search as the plan's."""
-
-    def __init__(self, problem: Problem, options: SearchOptions) -> None:
-        self.problem = problem
-        self.options = replace(options, first_feasible=True)
-        self.deadline = time.monotonic() + EXPLAIN_S
-
-    def feasible(self, **changes: object) -> bool:
-        """Whether a plan exists with some fields of the problem replaced, if found in time."""
-        trial = replace(self.problem, **changes)  # type: ignore[arg-type]
-        left_s = self.deadline - time.monotonic()
-        if left_s <= 0.0 or shortfall(trial):
-            return False
-        options = replace(self.options, time_limit_s=min(self.options.time_limit_s, left_s))
-        return search(trial, options).candidate is not None
-
-    def smallest(self, feasible_at: Callable[[float], bool], start: float = 1.0) -> float | None:
-        """Smallest factor above a start at which a change suffices, to a few percent."""
-        low, high = start, 2.0 * start
-        while not feasible_at(high):
-            low, high = high, 4.0 * high
-            if high > MOST_TIMES * start:
-                return None
-        for _ in range(ROUNDS):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if feasible_at(middle) else (middle, high)
-        return high
 
 
 def with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str, Any]:
@@ -136,13 +98,15 @@ def with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str, 
     return {"pools": pools, "stock": {**problem.stock, key: chips}}
 
 
-def _more_chips(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
+def _more_chips(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
     out = []
     for (site, chip), stock in problem.stock.items():
         sizes = [p.chips_per_engine for p in problem.pools if (p.site, p.chip) == (site, chip)]
         if not sizes:
             continue
-        unit, start = min(sizes), max(stock, min(sizes))
+        terms = problem.terms.get((site, chip))
+        unit = math.lcm(min(sizes), terms.node if terms else 1)
+        start = max(stock, unit)
 
         def chips_at(factor: float, unit: int = unit, start: int = start) -> int:
             return math.ceil(start * factor / unit - 1e-9) * unit
@@ -163,6 +127,34 @@ def _more_chips(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     return out
 
 
+def _more_room(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
+    """More chips in all, or more power, at a site that limits them."""
+    out = []
+    for site, most in problem.site_chips.items():
+
+        def room_at(factor: float, site: str = site, most: int = most) -> bool:
+            return trial.feasible(site_chips={**problem.site_chips, site: math.ceil(most * factor)})
+
+        factor = trial.smallest(room_at)
+        if factor is not None:
+            need = math.ceil(most * factor)
+            text = f"room for {need} chips at {site} instead of {most}"
+            change = Change(change=text, path=f"sites.{site}.max_chips", value=need)
+            out.append((need / most - 1.0, change))
+    for site, watts in problem.site_watts.items():
+
+        def power_at(factor: float, site: str = site, watts: float = watts) -> bool:
+            return trial.feasible(site_watts={**problem.site_watts, site: watts * factor})
+
+        factor = trial.smallest(power_at)
+        if factor is not None:
+            kilowatts = round_up(watts * factor / 1e3)
+            text = f"{kilowatts:g} kW at {site} instead of {watts / 1e3:g}"
+            change = Change(change=text, path=f"sites.{site}.power", value=f"{kilowatts:g} kW")
+            out.append((factor - 1.0, change))
+    return out
+
+
 def _wider(lane: LaneOption, factor: float) -> LaneOption:
     """Lane with one more line size, a factor above its largest, at the largest one's price."""
     return replace(
@@ -173,7 +165,7 @@ def _wider(lane: LaneOption, factor: float) -> LaneOption:
 
 
 def _more_bandwidth(
-    scenario: Scenario, problem: Problem, trial: _Trials
+    scenario: Scenario, problem: Problem, trial: Trials
 ) -> list[tuple[float, Change]]:
     out = []
     for position, lane in enumerate(problem.lanes):
@@ -196,7 +188,7 @@ def _more_bandwidth(
     return out
 
 
-def _looser_limits(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
+def _looser_limits(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
     out = []
     for limit in problem.limits:
 
@@ -214,7 +206,7 @@ def _looser_limits(problem: Problem, trial: _Trials) -> list[tuple[float, Change
     return out
 
 
-def _less_load(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
+def _less_load(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
     rate = problem.arrival_rate_per_s
     start = max(1.0, rate / max(stable_rate_per_s(problem), 1e-12))
     factor = trial.smallest(lambda f: trial.feasible(arrival_rate_per_s=rate / f), start)
@@ -227,7 +219,7 @@ def _less_load(problem: Problem, trial: _Trials) -> list[tuple[float, Change]]:
     return [(1.0 - value / rate, change)]
 
 
-def _reason(problem: Problem, trial: _Trials) -> str:
+def _reason(problem: Problem, trial: Trials) -> str:
     """First kind of resource without whose limit a plan exists."""
     many = {key: max(stock, 8) * 64 for key, stock in problem.stock.items()}
     plenty = dict(problem.stock)
@@ -241,6 +233,14 @@ def _reason(problem: Problem, trial: _Trials) -> str:
         return (
             f"the stock ({stock}) cannot carry {problem.arrival_rate_per_s:.4g} req/s within the "
             "limits"
+        )
+    limited = problem.site_chips or problem.site_watts
+    if limited and trial.feasible(site_chips={}, site_watts={}):
+        limits = [f"{n} chips at {site}" for site, n in problem.site_chips.items()]
+        limits += [f"{w / 1e3:g} kW at {site}" for site, w in problem.site_watts.items()]
+        return (
+            f"the room and power of the sites ({', '.join(limits)}) are too little for "
+            f"{problem.arrival_rate_per_s:.4g} req/s within the limits"
         )
     lanes = tuple(lane if lane.local else _wider(lane, MOST_TIMES) for lane in problem.lanes)
     if trial.feasible(lanes=lanes):

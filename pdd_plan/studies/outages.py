@@ -94,7 +94,12 @@ def outage_result(
         rerouting=_rerouting(whole, chosen),
         threshold=finite(float(problem.thresholds[chosen.threshold_index])),
         lanes=tuple(
-            Lane(from_site=lane.source, to_site=lane.target, share=flow / total)
+            Lane(
+                from_site=lane.source,
+                to_site=lane.target,
+                name=lane.name or None,
+                share=flow / total,
+            )
             for lane, flow in zip(problem.lanes, chosen.flows_per_s, strict=True)
             if flow > 0.0
         ),

@@ -66,6 +66,7 @@ def _impossible_latency(
         return None
     slowest, pool_label, late = _fastest_prefill(problem, limit)
     works = _limit_that_works(problem, limit)
+    way = ", the way to users" if problem.regions else ""
     if limit.metric == "e2e":
         cause = (
             f"prefill, transfer and the output tokens take longer even on idle engines "
@@ -78,7 +79,7 @@ def _impossible_latency(
         )
     else:
         cause = (
-            f"prefill, transfer and the first step take longer even on idle engines, "
+            f"prefill, transfer{way} and the first step take longer even on idle engines, "
             f"at the largest bandwidth ({pool_label})"
         )
     mend = "allow chips with faster prefill or lines with more bandwidth"
@@ -94,7 +95,7 @@ def _impossible_latency(
 def _fastest_prefill(problem: Problem, limit: Limit) -> tuple[float, str, float]:
     """Quantile of the pass time on the fastest prefill option, its label, share beyond limit."""
     options = []
-    weight = problem.atoms.weight
+    weight = problem.weight_for(limit)
     for pool in problem.pools:
         if pool.role == "prefill":
             order = np.argsort(pool.service_s)

@@ -167,7 +167,8 @@ def _lines(scenario: Scenario, plan: Plan) -> Iterator[Probe]:
         bought = [
             one.gbps
             for one in plan.links
-            if (one.from_site, one.to_site) == (link.from_site, link.to_site)
+            if (one.from_site, one.to_site, one.name or "")
+            == (link.from_site, link.to_site, link.given_name)
         ]
         if len(bought) == 1:
             path = f"{link_path(scenario, link)}.bandwidth"

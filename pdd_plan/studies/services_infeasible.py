@@ -15,14 +15,10 @@ from pdd_plan.fleet.shared import BuiltServices, SharedProblem, revised
 from pdd_plan.optimizer.search import search
 from pdd_plan.optimizer.shared import SharedResult, search_shared
 from pdd_plan.scenario.services import SharedScenario, at_service
-from pdd_plan.studies.infeasible import (
-    EXPLAIN_S,
-    MOST_TIMES,
-    explain_infeasible,
-    with_stock,
-)
+from pdd_plan.studies.infeasible import explain_infeasible, with_stock
 from pdd_plan.studies.planning import PlanOptions
 from pdd_plan.studies.services_assemble import path_of, unit_of
+from pdd_plan.studies.trials import EXPLAIN_S, MOST_TIMES
 
 TRIAL_S = 10.0
 """Time of one trial at most [s]."""

@@ -32,6 +32,7 @@ def shared_prices(problem: Problem, outages: tuple[Outage, ...]) -> list[Problem
         by the losses after which it can be reached and another site of its role cannot, in equal
         shares; a line by those that leave it and not another. What no loss needs in this way is
         paid for with nothing lost. For every part the shares add up to its price.
+        Chips that are paid but not used are left out.
     """
     ends = [_reached(problem, outage) for outage in outages]
     every = _reached(problem, None)
@@ -40,6 +41,7 @@ def shared_prices(problem: Problem, outages: tuple[Outage, ...]) -> list[Problem
     return [
         replace(
             problem,
+            terms={},
             pools=tuple(
                 replace(pool, usd_per_engine_hour=pool.usd_per_engine_hour * _share(by, number))
                 for pool, by in zip(problem.pools, pools, strict=True)

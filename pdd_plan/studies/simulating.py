@@ -13,6 +13,7 @@ from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.problem import Problem
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.scenario import Question, Scenario
+from pdd_plan.scenario.policy import Metric
 from pdd_plan.scenario.services import naming
 from pdd_plan.simulation import SimulationOptions, simulate
 from pdd_plan.simulation.measures import Estimate, SimulationResult, Summary
@@ -169,7 +170,7 @@ def _rows(
     problem: Problem, predicted: Evaluation, measured: SimulationResult
 ) -> tuple[Comparison, ...]:
     limits: dict[tuple[str, float], float] = {
-        (one.metric, one.percentile): one.limit_s for one in problem.limits
+        (one.metric, one.percentile): one.limit_s for one in problem.limits if not one.on_part
     }
     routes = measured.ttft_by_route_s
     metrics: list[tuple[str, str, Law | None, Summary | None]] = [
@@ -188,9 +189,10 @@ def _rows(
             chosen = (0.0, 90.0)
         for percentile in chosen:
             value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
-            label = f"{name} {'mean' if percentile == 0.0 else f'P{percentile:g}'}"
+            label = f"{name} {_percentile_text(percentile)}"
             limit = limits.get((key, percentile))
             rows.append(_row(label, "s", value, summary.percentile(percentile), limit))
+    rows += _group_rows(problem, predicted, measured)
     rows.append(
         _row(
             "relayed requests",
@@ -213,6 +215,56 @@ def _rows(
         if use is not None and share > 0.0:
             rows.append(_row(f"use of line {lane.label}", "1", share, use.utilization))
     return tuple(rows)
+
+
+TITLES: dict[Metric, str] = {
+    "ttft": "TTFT",
+    "tpot": "TPOT",
+    "handoff_gap": "gap at the hand-off",
+    "e2e": "end to end",
+}
+
+GROUP_FIGURES: tuple[tuple[Metric, float], ...] = (
+    ("ttft", 50.0),
+    ("ttft", 90.0),
+    ("ttft", 99.0),
+    ("tpot", 90.0),
+    ("e2e", 90.0),
+)
+"""Figures of each traffic class and region, beside those that are limited."""
+
+
+def _group_rows(
+    problem: Problem, predicted: Evaluation, measured: SimulationResult
+) -> list[Comparison]:
+    """Latencies of traffic classes and of regions, and what their limits are about."""
+    limits = {
+        (one.traffic, one.region, one.metric, one.percentile): one.limit_s for one in problem.limits
+    }
+    groups = [
+        (name, "", group, measured.by_class_s[name]) for name, group in predicted.by_class.items()
+    ]
+    groups += [
+        ("", name, group, measured.by_region_s[name]) for name, group in predicted.by_region.items()
+    ]
+    rows = []
+    for traffic, region, group, summaries in groups:
+        limited = [(m, p) for of, at, m, p in limits if (of, at) == (traffic, region)]
+        for metric, percentile in dict.fromkeys((*GROUP_FIGURES, *limited)):
+            law: Law | None = getattr(group, metric)
+            summary = summaries[metric]
+            if law is None or summary.count == 0:
+                continue
+            value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
+            name = traffic or region or "others"
+            label = f"{name}: {TITLES[metric]} {_percentile_text(percentile)}"
+            limit = limits.get((traffic, region, metric, percentile))
+            rows.append(_row(label, "s", value, summary.percentile(percentile), limit))
+    return rows
+
+
+def _percentile_text(percentile: float) -> str:
+    return "mean" if percentile == 0.0 else f"P{percentile:g}"
 
 
 def _row(

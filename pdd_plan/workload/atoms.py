@@ -20,6 +20,8 @@ HIT_BIN_EDGES: tuple[float, ...] = (*(round(0.05 * k, 2) for k in range(20)), 0.
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 
+_CACHED = ("cached_prefill_tokens", "cached_decode_tokens")
+
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
@@ -37,6 +39,8 @@ class Atoms:
         Generated tokens O, at least 1.
     weight : ndarray, shape (n,)
         Share of requests; positive, sums to 1.
+    kind : ndarray of int, shape (n,)
+        Traffic class, an index into :attr:`Workload.classes`; 0 where there are none.
 
     Raises
     ------
@@ -50,9 +54,10 @@ class Atoms:
     cached_decode_tokens: FloatArray
     output_tokens: FloatArray
     weight: FloatArray
+    kind: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:
+        for name in ("input_tokens", "output_tokens", *_CACHED, "weight"):
             column = np.array(getattr(self, name), dtype=np.float64)
             if column.ndim != 1 or column.size == 0:
                 raise ValueError(f"{name} must be a non-empty vector, got shape {column.shape}")
@@ -67,10 +72,15 @@ class Atoms:
         for name in ("input_tokens", "output_tokens"):
             if np.any(getattr(self, name) < 1):
                 raise ValueError(f"{name} must be at least 1")
-        for name in ("cached_prefill_tokens", "cached_decode_tokens"):
+        for name in _CACHED:
             cached = getattr(self, name)
             if np.any(cached < 0) or np.any(cached > self.input_tokens):
                 raise ValueError(f"{name} must lie between 0 and input_tokens")
+        kind = np.array(self.kind if np.size(self.kind) else np.zeros(len(self)), dtype=np.int64)
+        if kind.shape != self.weight.shape or np.any(kind < 0):
+            raise ValueError(f"kind must hold one class for each weight, got shape {kind.shape}")
+        kind.setflags(write=False)
+        object.__setattr__(self, "kind", kind)
 
     @classmethod
     def from_columns(
@@ -80,6 +90,7 @@ class Atoms:
         output_tokens: ArrayLike,
         weight: ArrayLike | None = None,
         cached_decode_tokens: ArrayLike | None = None,
+        kind: ArrayLike | None = None,
     ) -> Atoms:
         """Build atoms from columns with weights of any scale, sorted by hit rate.
 
@@ -91,11 +102,13 @@ class Atoms:
             Counts or shares; divided by their sum. All equal by default.
         cached_decode_tokens : array_like, shape (n,), optional
             Equal to `cached_prefill_tokens` by default.
+        kind : array_like of int, shape (n,), optional
+            Traffic class; one class for all by default.
 
         Returns
         -------
         Atoms
-            In ascending order of hit fraction, then prompt length, cached prefix and output.
+            In ascending order of hit fraction, then prompt length, cached prefix, output and class.
 
         Raises
         ------
@@ -108,14 +121,22 @@ class Atoms:
             prefill if cached_decode_tokens is None else cached_decode_tokens, dtype=np.float64
         )
         output = np.asarray(output_tokens, dtype=np.float64)
+        group = np.zeros(length.shape) if kind is None else np.asarray(kind)
         share = np.ones_like(length) if weight is None else np.asarray(weight, dtype=np.float64)
         keep = share > 0 if np.all(share >= 0) else np.ones(share.shape, dtype=bool)
         length, prefill, decode = length[keep], prefill[keep], decode[keep]
-        output, share = output[keep], share[keep]
+        output, share, group = output[keep], share[keep], group[keep]
         with np.errstate(divide="ignore", invalid="ignore"):
-            order = np.lexsort((share, output, prefill, length, decode / length))
-        share = share[order]
-        return cls(length[order], prefill[order], decode[order], output[order], share / share.sum())
+            order = np.lexsort((share, group, output, prefill, length, decode / length))
+        share = share[order] / share.sum()
+        return cls(
+            length[order],
+            prefill[order],
+            decode[order],
+            output[order],
+            share,
+            group[order].astype(np.int64),
+        )
 
     def __len__(self) -> int:
         return int(self.weight.size)
@@ -239,6 +260,8 @@ class Workload:
         The requests in their own order, for a replay; None for a mix without a trace.
     order_matters : bool
         Waits follow the order and the times of `raw` rather than `arrival_scv`.
+    classes : tuple of str
+        Names of the traffic classes; empty where none is named.
     """
 
     atoms: Atoms
@@ -248,6 +271,7 @@ class Workload:
     source: str
     raw: RawTrace | None = field(default=None, repr=False)
     order_matters: bool = False
+    classes: tuple[str, ...] = ()
 
 
 def summarize(

@@ -50,6 +50,7 @@ def build_workload(scenario: Scenario) -> Workload:
         With the place in the scenario or the trace.
     """
     section = scenario.workload
+    names = section.class_names
     if section.trace is not None and section.trace.format == "atoms":
         return _from_table(scenario)
     if section.trace is not None:
@@ -62,6 +63,7 @@ def build_workload(scenario: Scenario) -> Workload:
                 token_distribution(part.output_tokens),
                 hit_distribution(part.hit_rate),
                 part.hit_length_correlation,
+                names.index(part.name) if names else 0,
             )
             for part in section.mixture
         ]
@@ -84,6 +86,7 @@ def build_workload(scenario: Scenario) -> Workload:
         [kind.output_tokens for kind in classes],
         [kind.share for kind in classes],
         np.minimum(decode, length - 1),
+        [names.index(kind.name) if names else 0 for kind in classes],
     )
     source = f"{len(classes)} request class{'es' if len(classes) > 1 else ''}"
     return _given(scenario, atoms, source, ("workload.classes",))
@@ -198,7 +201,7 @@ def _given(
         provenance=provenance,
         warnings=(*warnings, *_compression_warning(full, atoms)),
     )
-    return Workload(atoms, rate or 0.0, scv, summary, source)
+    return Workload(atoms, rate or 0.0, scv, summary, source, classes=section.class_names)
 
 
 def _compression_warning(full: Atoms, atoms: Atoms) -> tuple[str, ...]:

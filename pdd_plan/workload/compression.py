@@ -60,8 +60,8 @@ def compress(requests: Atoms, max_atoms: int = 1000) -> Atoms:
     requests : Atoms
         One atom a request, or any weighted sample.
     max_atoms : int
-        Largest number of atoms in the answer, at least 1. A small number gives up the narrow
-        groups at the percentiles, a very small one the bands of hit rate.
+        Largest number of atoms in the answer, at least 1 for each traffic class. A small number
+        gives up the narrow groups at the percentiles, a very small one the bands of hit rate.
 
     Returns
     -------
@@ -72,15 +72,16 @@ def compress(requests: Atoms, max_atoms: int = 1000) -> Atoms:
     Raises
     ------
     ValueError
-        If `max_atoms` is below 1.
+        If `max_atoms` is below the number of classes.
     """
-    if max_atoms < 1:
-        raise ValueError(f"max_atoms must be at least 1, got {max_atoms}")
-    columns, weight = _merge_equal(requests)
+    classes = np.unique(requests.kind).size
+    if max_atoms < classes:
+        raise ValueError(f"max_atoms must be at least {classes}, one a class, got {max_atoms}")
+    columns, kind, weight = _merge_equal(requests)
     if weight.size <= max_atoms:
-        return Atoms.from_columns(columns[0], columns[1], columns[3], weight, columns[2])
+        return Atoms.from_columns(columns[0], columns[1], columns[3], weight, columns[2], kind)
     groups = _grow(
-        _features(columns, weight), weight, _bands(columns, weight, max_atoms), max_atoms
+        _features(columns, weight), weight, _bands(columns, kind, weight, max_atoms), max_atoms
     )
     order = np.concatenate(groups)
     starts = np.cumsum([0, *(members.size for members in groups[:-1])])
@@ -90,7 +91,7 @@ def compress(requests: Atoms, max_atoms: int = 1000) -> Atoms:
     )
     # A mean prefix may exceed a mean prompt by one unit in the last place, no more.
     prefill, decode = np.minimum(prefill, length), np.minimum(decode, length)
-    return Atoms.from_columns(length, prefill, output, mass, decode)
+    return Atoms.from_columns(length, prefill, output, mass, decode, kind[order[starts]])
 
 
 def _group_means(
@@ -147,23 +148,25 @@ def _work_terms(atoms: Atoms) -> dict[str, float]:
     }
 
 
-def _merge_equal(requests: Atoms) -> tuple[tuple[FloatArray, ...], FloatArray]:
-    """Return (L, cached P, cached D, O) and weights of the distinct requests, in fixed order."""
+def _merge_equal(
+    requests: Atoms,
+) -> tuple[tuple[FloatArray, ...], NDArray[np.int64], FloatArray]:
+    """Return (L, cached P, cached D, O), class and weight of distinct requests, in fixed order."""
     table = (
         requests.input_tokens,
         requests.cached_prefill_tokens,
         requests.cached_decode_tokens,
         requests.output_tokens,
     )
-    order = np.lexsort((requests.weight, *table[::-1]))
-    rows = [column[order] for column in table]
+    order = np.lexsort((requests.weight, requests.kind, *table[::-1]))
+    rows, kind = [column[order] for column in table], requests.kind[order]
     fresh = np.zeros(order.size, dtype=bool)
     fresh[0] = True
-    for column in rows:
+    for column in (*rows, kind):
         fresh[1:] |= column[1:] != column[:-1]
     starts = np.flatnonzero(fresh)
     weight = np.add.reduceat(requests.weight[order], starts)
-    return tuple(column[starts] for column in rows), weight
+    return tuple(column[starts] for column in rows), kind[starts], weight
 
 
 def _features(columns: tuple[FloatArray, ...], weight: FloatArray) -> FloatArray:
@@ -208,12 +211,17 @@ def _tail_score(values: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _bands(
-    columns: tuple[FloatArray, ...], weight: FloatArray, max_atoms: int
+    columns: tuple[FloatArray, ...],
+    kind: NDArray[np.int64],
+    weight: FloatArray,
+    max_atoms: int,
 ) -> list[NDArray[np.intp]]:
-    """Return the groups to start from: bands of hit rate, and narrow ones at percentiles."""
+    """Return the groups to start from: bands of hit rate by class, narrow ones at percentiles."""
     length, prefill, decode, _ = columns
     hit_edges = np.asarray(HIT_BANDS) * (1 - EQUAL)
-    band = np.searchsorted(hit_edges, decode / length, side="right")
+    count = hit_edges.size + 1
+    band = kind * count + np.searchsorted(hit_edges, decode / length, side="right")
+    _, band = np.unique(band, return_inverse=True)
     for tokens in (length - prefill, length - decode):
         center = weighted_quantile(tokens, weight, _PERCENTILES)
         edges = np.unique(np.concatenate((center * (1 - NARROW), center * (1 + NARROW))))
@@ -222,7 +230,7 @@ def _bands(
         if 4 * (finer.max() + 1) <= max_atoms:
             band = finer
     if band.max() + 1 > max_atoms:
-        return [np.arange(weight.size)]
+        band = kind
     return [np.flatnonzero(band == k) for k in np.unique(band).tolist()]
 
 

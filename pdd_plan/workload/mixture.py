@@ -46,6 +46,8 @@ class RequestType:
     hit_length_correlation : float
         Correlation of the normal scores of hit rate and prompt length (Gaussian copula),
         -1 < r < 1. 0 is independent.
+    kind : int
+        Traffic class.
     """
 
     share: float
@@ -53,6 +55,7 @@ class RequestType:
     output_tokens: Distribution
     hit_rate: Distribution
     hit_length_correlation: float = 0.0
+    kind: int = 0
 
 
 def hit_skew(share: float, threshold: float, mean: float) -> Distribution:
@@ -187,7 +190,8 @@ def mixture_sample(
     if length.min() < 1 or output.min() < 1:
         raise InputError("prompt and output lengths must be at least 1 token")
     cached = np.minimum(hit * length, length - 1)
-    return Atoms.from_columns(length, cached, output, weight, cached * decode_hit_fraction)
+    kind = np.repeat([kind.kind for kind in types], [part[0].size for part in parts])
+    return Atoms.from_columns(length, cached, output, weight, cached * decode_hit_fraction, kind)
 
 
 def mixture_atoms(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pdd_plan.fleet.aggregated import CHUNK_TOKENS, cheapest_aggregated
-from pdd_plan.fleet.problem import Problem
+from pdd_plan.fleet.problem import Limit, Problem
 from tests.problems import ProblemOptions, random_problem
 
 
@@ -74,3 +74,19 @@ def test_prefill_slows_decode_and_decode_slows_prefill() -> None:
     apart = work / (fleet.engines * fleet.prefill.servers_per_engine)
     assert fleet.utilization > apart
     assert fleet.tpot.mean > float(fleet.decode.step_s[0])
+
+
+def test_a_class_has_its_own_limit() -> None:
+    """A limit that the long prompts cannot keep rules a fleet out; on all requests it does not."""
+    problem = replace(local_problem(), arrival_rate_per_s=1e-6)
+    fleet = cheapest_aggregated(problem)
+    assert fleet is not None
+    atoms = problem.atoms
+    kind = (atoms.uncached_tokens >= np.quantile(atoms.uncached_tokens, 0.97)).astype(np.int64)
+    limit_s = 1.05 * fleet.ttft.quantile(0.9)
+    limit = Limit("ttft", 90.0, limit_s, "ttft_p90")
+    split = replace(problem, atoms=replace(atoms, kind=kind), classes=("usual", "long"))
+    assert cheapest_aggregated(replace(split, limits=(limit,))) is not None
+    for name, possible in (("usual", True), ("long", False)):
+        found = cheapest_aggregated(replace(split, limits=(replace(limit, traffic=name),)))
+        assert (found is not None) == possible

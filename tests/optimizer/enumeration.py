@@ -48,12 +48,16 @@ class Enumeration:
             return np.inf
         if not all(self.model.handoff_ok(*key, threshold) for key in keys):
             return np.inf
+        busy = set()
         total = sum(float(lanes[lane].usd_per_hour[level]) for lane, level, _ in keys)
         for site in dict.fromkeys((*self.problem.prefill_sites, *self.problem.decode_sites)):
             sent = tuple(key for key in keys if lanes[key[0]].source == site)
             taken = tuple(key for key in keys if lanes[key[0]].target == site)
             if sent or taken:
                 total += self.site_usd(site, sent, taken, threshold, wait)
+                busy.add(site)
+        for (site, _), terms in self.problem.terms.items():
+            total += 0.0 if site in busy else terms.kept * terms.usd_per_chip_hour
         return total
 
     def lane_states(self) -> Iterator[Keys]:
@@ -70,7 +74,7 @@ class Enumeration:
                 )
 
     def _site_usd(self, site: str, sent: Keys, taken: Keys, threshold: int, wait: float) -> float:
-        """Least cost of engines of a site within its stock and power."""
+        """Least cost of a site within its stock, power and room, unused chips included."""
         problem = self.problem
         groups: list[tuple[tuple[int, ...], list[Counts]]] = []
         if sent:
@@ -96,7 +100,22 @@ class Enumeration:
         stock = np.array([problem.stock[key] for key in chips])
         watts = problem.site_watts.get(site, np.inf)
         fits = (used[:, :-2] <= stock).all(axis=1) & (used[:, -2] <= watts * (1 + TOLERANCE))
-        return float(used[fits, -1].min(initial=np.inf))
+        usd = used[:, -1] + [self._idle_usd(site, chips, row) for row in used[:, :-2]]
+        return float(usd[fits].min(initial=np.inf))
+
+    def _idle_usd(self, site: str, chips: list[tuple[str, str]], used: FloatArray) -> float:
+        """Price of chips paid but not used; infinite where the site has no room for all paid."""
+        idle_usd, standing = 0.0, 0
+        for key, count in zip(chips, used.astype(int).tolist(), strict=True):
+            paid = count
+            if key in self.problem.terms:
+                terms = self.problem.terms[key]
+                paid = terms.kept
+                while paid < count:
+                    paid += terms.node
+                idle_usd += (paid - count) * terms.usd_per_chip_hour
+            standing += paid
+        return idle_usd if standing <= self.problem.site_chips.get(site, np.inf) else np.inf
 
     def _vectors(
         self, pools: tuple[int, ...], capacity: dict[tuple[int, int], float], needed: float

@@ -128,3 +128,35 @@ def test_properties_of_any_compression(rows, max_atoms, random):
     again = compress(table(rows), max_atoms)
     for name in (*COLUMNS, "weight"):
         assert np.allclose(getattr(again, name), getattr(atoms, name), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("max_atoms", [2, 60, 500])
+def test_classes_are_never_merged(max_atoms):
+    """Every class keeps its share, means and, with enough atoms, its percentiles."""
+    rng = np.random.default_rng(3)
+    full = skewed(5000, seed=4)
+    kind = rng.integers(0, 2, len(full))
+    requests = Atoms.from_columns(
+        *(getattr(full, name) for name in ("input_tokens", "cached_prefill_tokens")),
+        full.output_tokens,
+        full.weight,
+        full.cached_decode_tokens,
+        kind,
+    )
+    atoms = compress(requests, max_atoms)
+    assert len(atoms) <= max_atoms
+    for number in (0, 1):
+        before, after = requests.kind == number, atoms.kind == number
+        share = requests.weight[before].sum()
+        assert atoms.weight[after].sum() == pytest.approx(share, rel=1e-9)
+        for name in COLUMNS:
+            mean = requests.weight[before] @ getattr(requests, name)[before]
+            assert atoms.weight[after] @ getattr(atoms, name)[after] == pytest.approx(mean)
+
+
+def test_equal_requests_of_two_classes_stay_apart():
+    atoms = compress(Atoms.from_columns([5, 5, 5], [1, 1, 1], [2, 2, 2], kind=[1, 0, 1]), 10)
+    assert atoms.kind.tolist() == [0, 1]
+    assert atoms.weight == pytest.approx([1 / 3, 2 / 3])
+    with pytest.raises(ValueError, match="at least 2"):
+        compress(Atoms.from_columns([5, 5], [1, 1], [2, 2], kind=[0, 1]), 1)
