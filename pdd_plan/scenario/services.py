@@ -182,8 +182,8 @@ def check_shared(name: str, parts: Parts) -> list[Fault]:
         path = f"services.{name}.routing.between"
         mend = "leave it out, or write a scenario of its own for this service"
         faults.append((path, f"{path} = prefill is planned for one service alone", mend))
-    for path in chip_terms(parts):
-        faults.append((path, f"{path} is not planned for several services", "remove it"))
+    mend = "remove it"
+    faults += [(p, f"{p} is not planned for several services", mend) for p in chip_terms(parts)]
     for i, link in parts.links.items():
         faults += _size_faults(f"links.{i}.bandwidth", link)
     return faults
