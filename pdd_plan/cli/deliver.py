@@ -145,7 +145,8 @@ def leave(answer: AnyPlan | Comparison | SharedComparison) -> None:
     ----------
     answer : Plan, SharedPlan, Comparison or SharedComparison
         No is an infeasible plan, a plan that was evaluated and misses a limit, with everything
-        there or with a part lost, a plan of services that take more than there is, and a
+        there or with a part lost, a plan of services that take more than there is, one that does
+        not hold with the confidence asked for, and a
         comparison in which no plan is feasible.
 
     Raises
@@ -164,10 +165,12 @@ def leave(answer: AnyPlan | Comparison | SharedComparison) -> None:
         fits = answer.fits if isinstance(answer, SharedPlan) else True
         resilience = answer.resilience if isinstance(answer, Plan) else None
         lost = resilience.outages if resilience is not None else ()
+        risk = answer.uncertainty if isinstance(answer, Plan) else None
         no = (
             answer.status == "infeasible"
             or not (answer.slo_met and fits)
             or any(outage.status != "kept" for outage in lost)
+            or (risk is not None and not risk.confident)
         )
     if no:
         raise typer.Exit(NO)

@@ -74,8 +74,8 @@ def evaluate(
 
     from pdd_plan.fleet.plan import Plan
     from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
-    from pdd_plan.studies.planning import evaluate_plan
     from pdd_plan.studies.services import evaluate_services
+    from pdd_plan.studies.uncertain import evaluate_with_risk
 
     command = command_line(
         "evaluate", [scenario], plan=plan, fail=fail, set=changes, **settings.words()
@@ -88,6 +88,6 @@ def evaluate(
             scored = evaluate_services(loaded, given, options)
         else:
             assert isinstance(given, Plan)
-            scored = evaluate_plan(loaded, given, options, outages)
+            scored = evaluate_with_risk(loaded, given, options, outages)
     target.deliver(scored)
     leave(scored)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from pdd_plan.catalog import ChipProfile, ModelProfile
 from pdd_plan.errors import InputError
+from pdd_plan.fleet.efficiencies import scenario_efficiencies
 from pdd_plan.fleet.kv_cache import caches_in_memory
 from pdd_plan.fleet.measured_tables import with_tables
 from pdd_plan.fleet.problem import FloatArray, PoolOption, Role
@@ -22,7 +22,6 @@ from pdd_plan.roofline import (
     candidate_shapes,
     make_engine_times,
 )
-from pdd_plan.roofline.efficiencies import replace_from_mapping
 from pdd_plan.scenario.machines import EngineSpec
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.workload import Atoms
@@ -129,21 +128,9 @@ class EngineCatalog:
     # --- times ---------------------------------------------------------------------------------
 
     def _efficiencies(self, site: str, name: str, spec: EngineSpec | None) -> Efficiencies:
-        """Efficiencies of an engine: the scenario's, the chip's, the shape's, the last first."""
         of_chip = self.scenario.sites[site].chips[name].efficiencies
         of_shape = spec.efficiencies if spec is not None else None
-        sections = (self.scenario.efficiencies, of_chip, of_shape)
-        result = Efficiencies.default()
-        for section in sections:
-            if section is None:
-                continue
-            if section.file is not None:
-                folder = Path(self.scenario.source.file).parent
-                result = Efficiencies.from_file(folder / section.file)
-            changes = section.changes()
-            if changes:
-                result = replace_from_mapping(result, {**changes, "source": "scenario"})
-        return result
+        return scenario_efficiencies(self.scenario, of_chip, of_shape)
 
     def _times(
         self, site: str, name: str, shape: EngineShape, spec: EngineSpec | None

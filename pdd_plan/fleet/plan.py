@@ -55,6 +55,7 @@ from pdd_plan.fleet.plan_parts import (
     WorkloadFacts,
 )
 from pdd_plan.fleet.plan_resilience import OutageBound, OutageResult, Resilience, Tolerated
+from pdd_plan.fleet.plan_uncertainty import Uncertainty
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -96,6 +97,7 @@ __all__ = [
     "Tolerated",
     "TrafficGroup",
     "TtftDistribution",
+    "Uncertainty",
     "WorkloadFacts",
     "load_plan",
     "parse_plan",
@@ -150,6 +152,9 @@ class Plan(PlanModel):
     regions: tuple[TrafficGroup, ...] = Field((), description="By region of users.")
     paid_chips: tuple[PaidChips, ...] = Field(
         (), description="Where chips are paid under contract or in whole nodes."
+    )
+    uncertainty: Uncertainty | None = Field(
+        None, description="Null where the scenario names no uncertain inputs."
     )
 
     @model_validator(mode="after")

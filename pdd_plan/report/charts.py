@@ -13,6 +13,7 @@ from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.tables import is_this_plan
 from pdd_plan.report.tornado import tornado_chart
+from pdd_plan.report.uncertainty import risk_chart
 
 ROLES = ("prefill", "relay", "decode")
 
@@ -26,6 +27,7 @@ def all_charts(plan: Plan, labels: Labels) -> tuple[Chart, ...]:
         _hits(plan, labels),
         _front(plan, labels),
         tornado_chart(plan, labels),
+        risk_chart(plan, labels),
     )
     return tuple(chart for chart in made if chart is not None)
 

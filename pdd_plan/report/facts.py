@@ -9,11 +9,15 @@ from pdd_plan.report.blocks import Fact, Facts, Text
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.tables import number_text, percentile_name
+from pdd_plan.report.uncertainty import searched_for_confidence
 
 
 def headline(plan: AnyPlan, labels: Labels) -> str:
     """Return what kind of answer the plan is, its gap and the time it took."""
     proof = plan.certificate
+    if isinstance(plan, Plan) and plan.uncertainty is not None and searched_for_confidence(plan):
+        share = digits.percent(plan.uncertainty.confidence)
+        return labels.say("headline_confident", confidence=share)
     if proof is None:
         return labels.word("infeasible" if plan.status == "infeasible" else "evaluated")
     time = digits.elapsed(proof.solve_time_s)
@@ -186,7 +190,9 @@ def certificate_facts(plan: AnyPlan, labels: Labels) -> Facts:
     """Return how good the plan is proven to be, and how."""
     proof, status = plan.certificate, labels.word(f"status.{plan.status}")
     if proof is None:
-        return Facts((Fact(labels.word("status"), (Text(labels.say("none_optimized")),)),))
+        searched = isinstance(plan, Plan) and searched_for_confidence(plan)
+        key = "proof_confident" if searched else "none_optimized"
+        return Facts((Fact(labels.word("status"), (Text(labels.say(key)),)),))
     currency = clean(plan.currency)
     top = [Text(status, "strong")]
     if proof.gap is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.report import why_words
+from pdd_plan.report import uncertainty_words, why_words
 
 LANGUAGES = ("en", "zh")
 
@@ -449,6 +449,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
 
 WORDS |= why_words.WORDS
 SENTENCES |= why_words.SENTENCES
+WORDS |= uncertainty_words.WORDS
+SENTENCES |= uncertainty_words.SENTENCES
 
 
 class Labels:

@@ -15,6 +15,7 @@ from pdd_plan.fleet.plan import (
     Pool,
     TrafficGroup,
 )
+from pdd_plan.fleet.plan_uncertainty import Probability, Risk, Spread, Uncertainty
 from pdd_plan.fleet.shared_plan import AnyPlan
 
 SUMMARY_KEYS = ("section", "key", "value")
@@ -58,6 +59,7 @@ def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
         _hit_rates(plan),
         models_table("front", plan.front, ("label", "usd_per_hour", "ttft_p90_s")),
         *_outages(plan),
+        *_risk_tables(plan.uncertainty),
     )
 
 
@@ -185,6 +187,8 @@ def _summary(plan: Plan) -> Tidy:
         ("handoff", plan.handoff),
         ("workload", plan.workload),
         ("certificate", plan.certificate),
+        ("uncertainty", plan.uncertainty),
+        ("headroom", plan.uncertainty.headroom if plan.uncertainty is not None else None),
     )
     for section, part in parts:
         rows += part_rows(section, part)
@@ -320,3 +324,58 @@ def _outages(plan: Plan) -> tuple[Tidy, ...]:
         Tidy("outage_lanes", ("outage", *lane), tuple(lanes)),
         models_table("outage_bounds", bounds, ("outage", "lower_bound_usd_per_hour")),
     )
+
+
+_INPUT = ("path", "unit", "distribution", "written", "p5", "p50", "p95")
+_SPREAD = ("p5", "p50", "p90", "p95", "mean")
+_PROBABILITY = ("estimate", "low", "high")
+
+
+def _risk_tables(told: Uncertainty | None) -> tuple[Tidy, ...]:
+    """What the draws do to the plan, and to the one for the values as written."""
+    risks: list[tuple[str, Risk | None]] = []
+    if told is not None:
+        fresh = told.headroom.verification if told.headroom is not None else None
+        risks = [("this_plan", told.risk), ("as_written", told.nominal_risk), ("verified", fresh)]
+    rows = [
+        (owner, *cells) for owner, risk in risks if risk is not None for cells in _risk_rows(risk)
+    ]
+    keys = ("plan", "what", "percentile", "limit", "draws", "holds", "holds_low", "holds_high")
+    bins = told.ttft_p90_histogram if told is not None else None
+    return (
+        models_table("uncertain_inputs", told.inputs if told is not None else (), _INPUT),
+        Tidy("risk", (*keys, *_SPREAD), tuple(rows)),
+        models_table(
+            "drivers",
+            told.drivers if told is not None else (),
+            ("path", "outcome", "rank_correlation"),
+        ),
+        Tidy(
+            "risk_ttft_p90",
+            ("ttft_p90_from_s", "ttft_p90_to_s", "share"),
+            tuple(zip(bins.edges[:-1], bins.edges[1:], bins.weights, strict=True)) if bins else (),
+        ),
+    )
+
+
+def _risk_rows(risk: Risk) -> list[tuple[Value, ...]]:
+    """A row for every limit, for all of them together, and for what has no limit."""
+
+    def cells(
+        what: str,
+        percentile: float | None,
+        limit: float | None,
+        held: Probability | None,
+        spread: Spread | None,
+    ) -> tuple[Value, ...]:
+        own = _cells(held, _PROBABILITY) if held is not None else (None,) * len(_PROBABILITY)
+        its = _cells(spread, _SPREAD) if spread is not None else (None,) * len(_SPREAD)
+        return (what, percentile, limit, risk.draws, *own, *its)
+
+    rows = [cells("every_limit", None, None, risk.holds, None)]
+    rows += [
+        cells(one.metric, one.percentile, one.limit, one.holds, one.predicted)
+        for one in risk.limits
+    ]
+    others = ("ttft_p90_s", "usd_per_hour", "usd_per_million_output_tokens")
+    return rows + [cells(name, None, None, None, getattr(risk, name)) for name in others]

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pdd_plan.fleet.plan import Failure, Plan
 from pdd_plan.fleet.shared_plan import AnyPlan
-from pdd_plan.report import charts, digits, facts, resilience, sentences, tables, tornado
+from pdd_plan.report import (
+    charts,
+    digits,
+    facts,
+    resilience,
+    sentences,
+    tables,
+    tornado,
+    uncertainty,
+)
 from pdd_plan.report.blocks import (
     Block,
     Facts,
@@ -45,6 +54,8 @@ def plan_view(plan: Plan, lang: str = "en") -> View:
         section_of("fleet", labels, tables.fleet_table(plan, labels)),
         section_of("why", labels, sentences.why(plan, labels)),
         warnings_section(plan, labels),
+        section_of("uncertainty", labels, *uncertainty.risk_blocks(plan, labels)),
+        section_of("drivers", labels, *uncertainty.driver_blocks(plan, labels)),
         section_of(
             "baselines",
             labels,

@@ -163,7 +163,7 @@ def replace_from_mapping(
     """Return `base` with the values of a YAML mapping put in.
 
     A value is a number, a mapping by framework, or a mapping with ``value`` and optional
-    ``low`` and ``high``.
+    ``low`` and ``high``. A new value without these has no range, whatever the old one had.
 
     Raises
     ------
@@ -199,6 +199,7 @@ def replace_from_mapping(
 
 
 def _number(entry: Any, name: str, ranges: dict[str, tuple[float, float]]) -> float:
+    ranges.pop(name, None)
     if isinstance(entry, Mapping):
         if "low" in entry and "high" in entry:
             ranges[name] = (float(entry["low"]), float(entry["high"]))

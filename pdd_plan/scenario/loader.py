@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from pdd_plan.scenario.services import (
     top_level_fault,
 )
 from pdd_plan.scenario.source import SourceMap
+from pdd_plan.scenario.uncertain import check_uncertainty
 from pdd_plan.scenario.yaml_text import Document, parse_yaml
 from pdd_plan.units import show_value
 
@@ -155,8 +157,9 @@ def _build(document: Document, file: str, name: str, overrides: Sequence[str]) -
     sha256 = _sha256(changed.data, named_files(changed.data, Path(file).parent))
     data = changed.data
     data.setdefault("name", name)
+    written = deepcopy(data)
     _share_prices(data, lines)
-    source = SourceMap(file, sha256, lines, changed.texts)
+    source = SourceMap(file, sha256, lines, changed.texts, written)
     scenario, faults = _validate(data, Path(file).parent)
     issues = [*document.issues, *changed.issues]
     told = {issue.path for issue in document.issues if issue.path}
@@ -224,7 +227,8 @@ def _validate(data: dict[str, Any], folder: Path) -> tuple[Question | None, list
         faults = [_with_quotes(f, data) for f in faults_of(error, data, Scenario)]
         parts = Parts.of_data(data, context, folder)
     known = {path for path, _, _ in faults}
-    faults += [fault for fault in check_parts(parts) if fault[0] not in known]
+    checked = (*check_parts(parts), *check_uncertainty(data, context["currency"]))
+    faults += [fault for fault in checked if fault[0] not in known]
     return scenario, faults
 
 

@@ -83,6 +83,28 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
     return result
 
 
+def real_path(data: Any, path: str) -> tuple[PathPart, ...]:
+    """Return the keys and positions that an override's path leads to.
+
+    Parameters
+    ----------
+    data : object
+        Plain data of a scenario; left as it is.
+    path : str
+        Dotted path, as for `apply_overrides`.
+
+    Raises
+    ------
+    InputError
+        If the scenario has no such place.
+    """
+    parts = [part.strip() for part in path.split(".")]
+    try:
+        return _set(deepcopy(data), parts, None, Scenario)
+    except _Refused as refused:
+        raise InputError(Issue(str(refused), path, help=refused.help)) from None
+
+
 def _set(data: Any, parts: list[str], value: Any, root: type[Section]) -> tuple[PathPart, ...]:
     """Set one value in place and return the path with names of list items as positions."""
     here: Any = data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -108,19 +109,27 @@ class Quantity:
 
     def _check(self, number: float, value: Any, unit: str) -> None:
         tail = "" if unit == "1" else f" {unit}"
+        for words, bound in self._broken(number):
+            shown = value if isinstance(value, str) else f"{show_value(value)}{tail}"
+            raise problem(
+                f"{shown} must be {words} {number_text(bound)}{tail}", self._mend(number, unit)
+            )
+
+    def _broken(self, number: float) -> Iterator[tuple[str, float]]:
+        """Yield the bounds that a number in `unit` breaks, with the word for each."""
         slack = 1e-12
-        failed = (
-            (self.gt, "above", self.gt is not None and number <= self.gt),
-            (self.ge, "at least", self.ge is not None and number < self.ge - slack * abs(self.ge)),
-            (self.lt, "below", self.lt is not None and number >= self.lt),
-            (self.le, "at most", self.le is not None and number > self.le + slack * abs(self.le)),
-        )
-        for bound, words, fails in failed:
-            if fails and bound is not None:
-                shown = value if isinstance(value, str) else f"{show_value(value)}{tail}"
-                raise problem(
-                    f"{shown} must be {words} {number_text(bound)}{tail}", self._mend(number, unit)
-                )
+        if self.gt is not None and number <= self.gt:
+            yield "above", self.gt
+        if self.ge is not None and number < self.ge - slack * abs(self.ge):
+            yield "at least", self.ge
+        if self.lt is not None and number >= self.lt:
+            yield "below", self.lt
+        if self.le is not None and number > self.le + slack * abs(self.le):
+            yield "at most", self.le
+
+    def allows(self, number: float) -> bool:
+        """Return whether a number in `unit` lies within the bounds."""
+        return not any(self._broken(number))
 
     def _mend(self, number: float, unit: str) -> str:
         if self.dimension == "fraction" and 2 <= number <= 100:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import cleandoc
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from pdd_plan.scenario.quantity import AlsoWritten, Quantity, Section, number_text
 from pdd_plan.scenario.schema import Scenario, Service
 from pdd_plan.scenario.services import SharedScenario
-from pdd_plan.scenario.walk import fields_of, members
+from pdd_plan.scenario.walk import fields_of, members, metadata_of, quantity_of
 from pdd_plan.units import DIMENSIONS, HOURS_PER_MONTH, units_of
 
 _INTRODUCTION = f"""\
@@ -115,27 +115,13 @@ def _anchor(section: type[Section]) -> str:
     return f"[{_heading(section)}](#{_heading(section).lower().replace(' ', '-')})"
 
 
-def _metadata(annotation: Any) -> list[Any]:
-    """Return the metadata of an annotation and of the members of a union in it."""
-    if get_origin(annotation) is Annotated:
-        return [*get_args(annotation)[1:], *_metadata(get_args(annotation)[0])]
-    if get_origin(annotation) in (tuple, frozenset, dict, None, Literal):
-        return []
-    return [item for part in get_args(annotation) for item in _metadata(part)]
-
-
-def _quantity(field: FieldInfo) -> Quantity | None:
-    found = [*field.metadata, *_metadata(field.annotation)]
-    return next((item for item in found if isinstance(item, Quantity)), None)
-
-
 def _unit_text(quantity: Quantity) -> str:
     title = DIMENSIONS[quantity.dimension].title.removeprefix("a ").removeprefix("an ")
     return title if quantity.unit == "1" else f"{title}; bare: {quantity.unit}"
 
 
 def _value(field: FieldInfo) -> str:
-    quantity = _quantity(field)
+    quantity = quantity_of(field)
     if quantity is not None:
         return _unit_text(quantity)
     words = list(dict.fromkeys(_kinds(field.annotation)))
@@ -175,7 +161,7 @@ def _kinds(annotation: Any) -> Iterator[str]:
 
 
 def _item(annotation: Any) -> str:
-    quantity = next((m for m in _metadata(annotation) if isinstance(m, Quantity)), None)
+    quantity = next((m for m in metadata_of(annotation) if isinstance(m, Quantity)), None)
     if quantity is not None:
         return _unit_text(quantity)
     return " or ".join(_kinds(annotation))
@@ -193,7 +179,7 @@ def _default(key: str, field: FieldInfo) -> str:
         return "as there" if section else "empty"
     if value is None:
         return "none"
-    quantity = _quantity(field)
+    quantity = quantity_of(field)
     if quantity is not None and isinstance(value, float):
         if quantity.unit == "1":
             return f"{value:g}"
@@ -204,11 +190,11 @@ def _default(key: str, field: FieldInfo) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    quantity = _quantity(field)
+    quantity = quantity_of(field)
     if quantity is not None:
         return quantity.bounds()
     words = []
-    for item in [*field.metadata, *_metadata(field.annotation)]:
+    for item in [*field.metadata, *metadata_of(field.annotation)]:
         for name, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
             bound = getattr(item, name, None)
             if isinstance(bound, int | float) and not isinstance(item, Quantity):

@@ -19,6 +19,7 @@ from pdd_plan.scenario.quantity import HourlyPrice, Name, Section
 from pdd_plan.scenario.source import SourceMap
 from pdd_plan.scenario.tolerate import Tolerate
 from pdd_plan.scenario.traffic import Workload
+from pdd_plan.scenario.uncertainty import Uncertainty
 
 SCHEMA_VERSION = 1
 
@@ -126,4 +127,7 @@ class Scenario(Service, Fleet):
         default=None,
         description="With objective `cost_per_token`: of all plans of the least cost, the one with "
         "the least of this; none: any of them.",
+    )
+    uncertainty: Uncertainty | None = Field(
+        default=None, description="Values that are not known for sure; none: all are."
     )

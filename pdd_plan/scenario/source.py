@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pdd_plan.errors import Issue
 
@@ -23,12 +24,15 @@ class SourceMap:
         Line, from 1, by dotted path of YAML keys.
     overrides : Mapping[str, str]
         ``--set`` text by dotted path.
+    data : Mapping[str, Any]
+        Plain data as written, overrides included, to make variants of the scenario from.
     """
 
     file: str = ""
     sha256: str = ""
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def folder(self) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from pdd_plan.scenario.quantity import Section
+from pdd_plan.scenario.quantity import AlsoWritten, Quantity, Section
 
 PathPart = str | int
 
@@ -128,4 +128,48 @@ def field_at(root: Any, path: Sequence[PathPart], value: Any = None) -> FieldInf
         field = fields_of(section).get(str(path[-1]))
         if field is not None:
             return field
+    return None
+
+
+def metadata_of(annotation: Any) -> list[Any]:
+    """Return the metadata of an annotation and of the members of a union in it."""
+    if get_origin(annotation) is Annotated:
+        return [*get_args(annotation)[1:], *metadata_of(get_args(annotation)[0])]
+    if get_origin(annotation) in (tuple, frozenset, dict, None, Literal):
+        return []
+    return [item for part in get_args(annotation) for item in metadata_of(part)]
+
+
+def quantity_of(field: FieldInfo) -> Quantity | None:
+    """Return the quantity that a field takes; None where it takes something else."""
+    found = [*field.metadata, *metadata_of(field.annotation)]
+    return next((item for item in found if isinstance(item, Quantity)), None)
+
+
+def quantity_at(root: Any, path: Sequence[PathPart], data: Any) -> Quantity | None:
+    """Return the quantity that a path takes, as its only form or as a short one.
+
+    Parameters
+    ----------
+    root : type
+        Where the path starts.
+    path : sequence of str or int
+        Keys and positions.
+    data : object
+        What is written at the parent of the last key.
+
+    Returns
+    -------
+    Quantity or None
+        None where the path takes no number with a unit.
+    """
+    field = field_at(root, path, data)
+    if field is not None:
+        short = next((m.short for m in field.metadata if isinstance(m, AlsoWritten)), None)
+        return short if isinstance(short, Quantity) else quantity_of(field)
+    for annotation in annotations_at(root, path[:-1]):
+        for member in members(annotation):
+            if get_origin(member) is dict:
+                found = metadata_of(get_args(member)[1])
+                return next((item for item in found if isinstance(item, Quantity)), None)
     return None

@@ -90,7 +90,7 @@ class LocalWorkers:
     """
 
     def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = _cores() if jobs is None else jobs
+        self.jobs = cores() if jobs is None else jobs
 
     def outcomes(self, tasks: Tasks, planner: Planner) -> Iterator[Done]:
         """Yield what gets done; a point whose process is killed has the outcome ``error``."""
@@ -134,7 +134,7 @@ class LocalWorkers:
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         # Libraries of linear algebra get one thread each, by the environment that workers start
         # with; more would only take cores from the other workers.
-        with parallel_config("loky", inner_max_num_threads=1), _interrupts_held():
+        with parallel_config("loky", inner_max_num_threads=1), interrupts_held():
             # One task a message: a plan takes far longer than its way to a worker and back, and
             # small messages keep all processes busy to the end.
             run = Parallel(self.jobs, return_as="generator_unordered", batch_size=1)
@@ -181,7 +181,7 @@ class DaskWorkers:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C back while workers start; they inherit that, and so leave it to this process.
 
     It comes through here as soon as they have started, and ends them.
@@ -196,7 +196,8 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return how many processes this machine can run at once."""
     from joblib import cpu_count
 
     return int(cpu_count())

@@ -7,7 +7,7 @@ length, weight. `build_workload` makes them from what a scenario says.
 from pdd_plan.workload.arrivals import index_of_dispersion
 from pdd_plan.workload.atoms import Atoms, Workload, WorkloadSummary, summarize
 from pdd_plan.workload.atoms_table import read_atoms_csv, write_atoms_csv
-from pdd_plan.workload.build import build_workload
+from pdd_plan.workload.build import at_rate, build_workload
 from pdd_plan.workload.compression import CompressionError, compress, compression_error
 from pdd_plan.workload.prefix_cache import (
     ReuseProfile,
@@ -35,6 +35,7 @@ __all__ = [
     "RoutingBy",
     "Workload",
     "WorkloadSummary",
+    "at_rate",
     "build_workload",
     "cached_tokens",
     "compress",

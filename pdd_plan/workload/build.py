@@ -92,6 +92,30 @@ def build_workload(scenario: Scenario) -> Workload:
     return _given(scenario, atoms, source, ("workload.classes",))
 
 
+def at_rate(workload: Workload, scenario: Scenario) -> Workload:
+    """Return a workload at the rate that a scenario asks for.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of a scenario with the same requests; its types are kept.
+    scenario : Scenario
+        With its own rate, or none to leave it, and limits, which set the time scale of the
+        burstiness of a trace.
+
+    Returns
+    -------
+    Workload
+        As `build_workload` makes it, but for what its summary tells.
+    """
+    section = scenario.workload
+    rate = section.rate_per_s or workload.arrival_rate_per_s
+    scv = workload.arrival_scv
+    if workload.raw is not None and section.trace is not None and rate > 0.0:
+        scv, _ = _burstiness(scenario, rescale_trace(workload.raw, rate, section.trace.seed))
+    return replace(workload, arrival_rate_per_s=rate, arrival_scv=scv)
+
+
 def _from_trace(scenario: Scenario) -> Workload:
     section = scenario.workload
     spec = section.trace

@@ -20,7 +20,7 @@ from pdd_plan.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = {"guide-resilience.md", "tutorial.md"}
+LONG = {"guide-resilience.md", "guide-uncertainty.md", "tutorial.md"}
 BLOCK = re.compile(
     r"(?:<!-- (?P<note>[^\n]+?) -->\n+)?^```(?P<kind>\w+)\n(?P<body>.*?)^```", re.M | re.S
 )

@@ -5,7 +5,7 @@ import pytest
 
 from pdd_plan.errors import InputError
 from pdd_plan.scenario import SharedScenario, load_question, scenario_from_data
-from pdd_plan.workload import build_workload
+from pdd_plan.workload import at_rate, build_workload
 from pdd_plan.workload.compression import compression_error
 from pdd_plan.workload.trace_mix import trace_atoms
 from tests.conftest import REPOSITORY
@@ -303,3 +303,16 @@ def test_shipped_scenarios_have_a_workload(path):
         assert work.atoms.weight.sum() == pytest.approx(1)
         assert work.arrival_rate_per_s > 0 or scenario.objective == "goodput"
         assert not [line for line in work.summary.warnings if "max_atoms" in line]
+
+
+@pytest.mark.parametrize("trace", [True, False])
+def test_at_another_rate_it_is_the_workload_built_at_that_rate(tmp_path, trace):
+    write_trace(tmp_path)
+    requests = {"trace": {"path": "trace.csv", "format": "csv"}} if trace else {"mixture": MIXTURE}
+    data = [BASE | {"workload": {"rate": rate, "max_atoms": 60, **requests}} for rate in (2, 7)]
+    slow, fast = (scenario_from_data(one, file=str(tmp_path / "s.yaml")) for one in data)
+    moved, wanted = at_rate(build_workload(slow), fast), build_workload(fast)
+    assert moved.arrival_rate_per_s == wanted.arrival_rate_per_s
+    assert moved.arrival_scv == pytest.approx(wanted.arrival_scv, rel=1e-9)
+    assert np.array_equal(moved.atoms.weight, wanted.atoms.weight)
+    assert np.array_equal(moved.atoms.input_tokens, wanted.atoms.input_tokens)

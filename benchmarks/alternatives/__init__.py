@@ -1,0 +1,1 @@
+"""Planning the same question with pdd-plan and with what one would use instead."""
