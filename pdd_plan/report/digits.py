@@ -99,7 +99,9 @@ def percent(fraction: float | None) -> str:
     if abs(value) < 0.095:
         return f"{significant(value, 1)} %" if abs(value) >= 1e-4 else f"{value:.0e} %"
     decimals = 1 if abs(value) < 9.95 else 0
-    while 0 < 100 - value < 100 and float(f"{value:.{decimals}f}") >= 100 and decimals < 9:
+    while 0 < 100 - value < 100 and float(f"{value:.{decimals}f}") >= 100:
+        if decimals == 3:
+            return "> 99.999 %"
         decimals += 1
     return f"{number(value, decimals)} %"
 
