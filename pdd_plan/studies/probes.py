@@ -58,6 +58,11 @@ class Probe:
         """The override of the scenario."""
         return f"{self.path}={self.value}"
 
+    @property
+    def relaxes(self) -> bool:
+        """Whether every fleet that was allowed before is allowed still, at the same cost."""
+        return self.sign > 0 and self.kind in ("limit", "stock", "budget")
+
 
 def probes_of(scenario: Scenario, plan: Plan) -> tuple[Probe, ...]:
     """Return the changes to try around a plan.

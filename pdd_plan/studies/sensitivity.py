@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pdd_plan.fleet.plan import Plan, Sensitivity
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.probes import Probe, probes_of
@@ -48,9 +50,31 @@ def sensitivity(scenario: Scenario, plan: Plan) -> Question[tuple[Sensitivity, .
     probes = probes_of(scenario, plan)
     outcomes = yield [(probe.change,) for probe in probes]
     return tuple(
-        _entry(probe, outcome, plan, scenario.objective)
+        _entry(
+            probe, _not_worse(probe, outcome, plan, scenario.objective), plan, scenario.objective
+        )
         for probe, outcome in zip(probes, outcomes, strict=True)
     )
+
+
+def _not_worse(probe: Probe, outcome: Outcome, plan: Plan, objective: str) -> Outcome:
+    """The plan itself where a change that only allows more led to a worse one, or to none.
+
+    That happens where the search ran out of time; its bound holds for the plan, too.
+    """
+    if not probe.relaxes:
+        return outcome
+    own = outcome_of(plan)
+    before, after = _measure(plan, objective), getattr(outcome, MOVES[objective])
+    if before is None or outcome.status == "input_error":
+        return outcome
+    if after is None:
+        return replace(own, gap=None)
+    worse = before / after if objective == "goodput" else after / before
+    if worse <= 1.0:
+        return outcome
+    gap = None if outcome.gap is None else 1.0 - (1.0 - outcome.gap) * worse
+    return replace(own, gap=gap if gap is None else max(gap, 0.0))
 
 
 def _entry(probe: Probe, outcome: Outcome, plan: Plan, objective: str) -> Sensitivity:

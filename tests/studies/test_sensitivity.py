@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from pdd_plan.scenario import load_scenario
 from pdd_plan.studies.planning import PlanOptions, plan_scenario
 from pdd_plan.studies.probes import link_path, probes_of
-from pdd_plan.studies.sensitivity import _within_gap
+from pdd_plan.studies.sensitivity import _within_gap, sensitivity
+from pdd_plan.studies.sweep_outcome import Outcome, outcome_of
 from pdd_plan.studies.sweep_run import Runner
 from pdd_plan.studies.sweep_workers import LocalWorkers
 from pdd_plan.studies.why import explained
@@ -144,3 +146,25 @@ def test_without_gaps_every_effect_is_certain():
     assert _within_gap(0.0, 0.0, 1e-9, "cost_per_token") is False
     assert _within_gap(None, 0.0, 0.0, "cost_per_token") is None
     assert _within_gap(0.1, None, 0.0, "cost_per_token") is None
+
+
+def test_what_only_allows_more_is_never_worse_than_the_plan(plan):
+    """A search cut short may find a dearer fleet, or none: the plan at hand is still allowed."""
+    scenario = load_scenario(SMALL)
+    probes = probes_of(scenario, plan)
+    own = outcome_of(plan)
+    cost = own.usd_per_million_output_tokens
+    cut = replace(own, usd_per_million_output_tokens=1.25 * cost, gap=0.3)
+    for answer in (cut, Outcome(status="solver_failed", reason="no plan in time")):
+        asked = sensitivity(scenario, plan)
+        next(asked)
+        with pytest.raises(StopIteration) as stop:
+            asked.send([answer] * len(probes))
+        for probe, found in zip(probes, stop.value.value, strict=True):
+            if probe.sign > 0 and probe.kind in ("limit", "stock"):
+                assert found.relative_change == 0.0
+                assert found.same_fleet
+                # 1.25 x (1 - 0.3) of the plan's cost is the proven bound
+                assert found.gap == (pytest.approx(0.125) if answer is cut else None)
+            else:
+                assert found.relative_change in (pytest.approx(0.25), None)
