@@ -27,7 +27,8 @@ class Measured:
     wall_s, cpu_s : float
         From start to end, and processor time of all its threads [s].
     rss_bytes : float
-        Most memory resident at a time [bytes].
+        Most memory resident at a time [bytes]; never less than what the measuring process itself
+        held when it started the program, so that process is to be small.
     output : str
         What it printed.
     ok : bool
