@@ -27,12 +27,9 @@ from pdd_plan.studies.planning import (
     why_no_baseline,
 )
 from pdd_plan.studies.possible import require_possible
-from pdd_plan.studies.services_assemble import (
-    SharedScored,
-    assemble_shared,
-    infeasible_shared,
-)
+from pdd_plan.studies.services_assemble import assemble_shared, infeasible_shared
 from pdd_plan.studies.services_infeasible import explain_shared
+from pdd_plan.studies.services_scored import SharedScored
 from pdd_plan.units import nearest
 
 
