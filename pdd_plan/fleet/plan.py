@@ -17,44 +17,35 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.fleet.plan_parts import (
-    Architecture,
+from pdd_plan.fleet.plan_fleet import Baseline, Cost, Lane, PaidChips, PlanLink, Pool, Routing
+from pdd_plan.fleet.plan_model import Architecture, NonNegative, PlanModel, Role, RouteBy, Status
+from pdd_plan.fleet.plan_reasons import (
     Assumption,
-    Baseline,
     Binding,
     BreakEven,
     Certificate,
     Change,
-    Cost,
-    Demand,
     Failure,
     FrontPoint,
+    Infeasibility,
+    RejectedShape,
+    ScenarioId,
+    Sensitivity,
+    TieBreak,
+)
+from pdd_plan.fleet.plan_resilience import OutageBound, OutageResult, Resilience, Tolerated
+from pdd_plan.fleet.plan_traffic import (
+    Demand,
     Goodput,
     Handoff,
     Histogram,
-    Infeasibility,
-    Lane,
     Latency,
-    NonNegative,
-    PaidChips,
     Percentiles,
-    PlanLink,
-    PlanModel,
-    Pool,
-    RejectedShape,
-    Role,
-    RouteBy,
-    Routing,
-    ScenarioId,
-    Sensitivity,
     SloResult,
-    Status,
-    TieBreak,
     TrafficGroup,
     TtftDistribution,
     WorkloadFacts,
 )
-from pdd_plan.fleet.plan_resilience import OutageBound, OutageResult, Resilience, Tolerated
 from pdd_plan.fleet.plan_uncertainty import Uncertainty
 
 __all__ = [

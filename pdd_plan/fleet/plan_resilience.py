@@ -1,4 +1,4 @@
-"""The part of a plan that says what losses do: keys of the JSON contract, as in `plan_parts`."""
+"""The part of a plan that says what losses do: keys of the JSON contract, as in `plan`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from pdd_plan.fleet.plan_parts import (
-    Count,
-    Goodput,
-    Lane,
-    Latency,
-    NonNegative,
-    PlanModel,
-    SloResult,
-)
+from pdd_plan.fleet.plan_fleet import Lane
+from pdd_plan.fleet.plan_model import Count, NonNegative, PlanModel
+from pdd_plan.fleet.plan_traffic import Goodput, Latency, SloResult
 
 
 class OutageResult(PlanModel):

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pdd_plan.fleet.plan_parts import (
-    Count,
-    Fraction,
-    Histogram,
-    NonNegative,
-    Number,
-    PlanModel,
-)
+from pdd_plan.fleet.plan_model import Count, Fraction, NonNegative, Number, PlanModel
+from pdd_plan.fleet.plan_traffic import Histogram
 
 
 class Probability(PlanModel):

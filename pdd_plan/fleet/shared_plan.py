@@ -30,7 +30,7 @@ from pdd_plan.fleet.plan import (
     plan_data,
     plan_text,
 )
-from pdd_plan.fleet.plan_parts import Count, NonNegative
+from pdd_plan.fleet.plan_model import Count, NonNegative
 
 
 class SharedStock(PlanModel):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pdd_plan.fleet.plan_parts import Histogram
+from pdd_plan.fleet.plan_traffic import Histogram
 from pdd_plan.fleet.plan_uncertainty import Driver
 from pdd_plan.fleet.problem import FloatArray
 from pdd_plan.scenario.policy import SloLimit
