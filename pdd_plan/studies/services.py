@@ -11,7 +11,8 @@ from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.fleet.shared import BuiltServices, SharedProblem, build_shared
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.optimizer.search import Scope
-from pdd_plan.optimizer.shared import SharedResult, search_shared
+from pdd_plan.optimizer.shared import search_shared
+from pdd_plan.optimizer.shared_results import SharedResult
 from pdd_plan.scenario import Question
 from pdd_plan.scenario.services import SharedScenario, naming
 from pdd_plan.studies.given import candidate_of_plan

@@ -8,7 +8,7 @@ import pdd_plan
 from pdd_plan.fleet.plan import Certificate, Infeasibility, Plan, ScenarioId
 from pdd_plan.fleet.shared import BuiltServices, SharedProblem
 from pdd_plan.fleet.shared_plan import SharedPlan
-from pdd_plan.optimizer.shared import SharedResult
+from pdd_plan.optimizer.shared_results import SharedResult
 from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.studies.assemble import PROOF
 from pdd_plan.studies.figures import finite

@@ -13,7 +13,8 @@ from pdd_plan.fleet.plan import Change, Failure, Infeasibility
 from pdd_plan.fleet.problem import FloatArray
 from pdd_plan.fleet.shared import BuiltServices, SharedProblem, revised
 from pdd_plan.optimizer.search import search
-from pdd_plan.optimizer.shared import SharedResult, search_shared
+from pdd_plan.optimizer.shared import search_shared
+from pdd_plan.optimizer.shared_results import SharedResult
 from pdd_plan.scenario.services import SharedScenario, at_service
 from pdd_plan.studies.infeasible import explain_infeasible, with_stock
 from pdd_plan.studies.planning import PlanOptions

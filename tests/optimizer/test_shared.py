@@ -12,7 +12,8 @@ from pdd_plan.fleet.check import check
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.shared import SharedProblem
 from pdd_plan.optimizer.search import SearchOptions, search
-from pdd_plan.optimizer.shared import SharedResult, search_shared
+from pdd_plan.optimizer.shared import search_shared
+from pdd_plan.optimizer.shared_results import SharedResult
 from tests.optimizer.shared_fleets import KINDS, least_cost, shared_fleet
 
 CASES: dict[str, dict[str, Any]] = {
