@@ -161,10 +161,13 @@ class Judge:
 
         from pdd_plan.studies.sweep_workers import interrupts_held
 
-        with parallel_config("loky", inner_max_num_threads=1), interrupts_held():
-            run = Parallel(self.jobs, return_as="generator", batch_size=1)
-            found = run(delayed(_chunk)(*call) for call in calls)
-        yield from found
+        # In waves: whoever has seen enough stops between them. To stop within one would end the
+        # workers, and new ones take seconds to start.
+        for start in range(0, len(calls), self.jobs):
+            wave = calls[start : start + self.jobs]
+            with parallel_config("loky", inner_max_num_threads=1), interrupts_held():
+                found = Parallel(self.jobs, batch_size=1)(delayed(_chunk)(*call) for call in wave)
+            yield from found
 
 
 def probability(successes: int, trials: int) -> Probability:
