@@ -31,7 +31,8 @@ def _planned(scenario: Scenario, unit: str) -> tuple[Answer, Plan]:
     """Plan a scenario; simpler fleets to compare with are left out."""
     import scipy.special  # noqa: F401 - the other's clock starts after its imports, too
 
-    from pdd_plan.studies.planning import PlanOptions, plan_scenario
+    from pdd_plan.studies.plan_options import PlanOptions
+    from pdd_plan.studies.planning import plan_scenario
 
     started = time.perf_counter()
     plan = plan_scenario(scenario, PlanOptions(whole=False))

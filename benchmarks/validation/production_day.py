@@ -12,7 +12,8 @@ from __future__ import annotations
 from benchmarks.validation.document import Claim, signed
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.scenario import scenario_from_data
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 
 DAY_S = 86_400.0
 INPUT_TOKENS, OUTPUT_TOKENS = 608e9, 168e9

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from pdd_plan.report.render import render
 from pdd_plan.scenario import load_scenario
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 
 COLUMNS = 96
 LAST = "Traffic:"

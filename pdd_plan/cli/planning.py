@@ -13,7 +13,7 @@ from pdd_plan.cli.options import Solver
 if TYPE_CHECKING:
     from pdd_plan.fleet.shared_plan import AnyPlan
     from pdd_plan.scenario import Question
-    from pdd_plan.studies.planning import PlanOptions
+    from pdd_plan.studies.plan_options import PlanOptions
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Settings:
         command : str
             The command line that plans it again.
         """
-        from pdd_plan.studies.planning import PlanOptions
+        from pdd_plan.studies.plan_options import PlanOptions
 
         own = scenario.optimizer
         return PlanOptions(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,9 +44,8 @@ from pdd_plan.studies.fleet_parts import (
     pools_of,
     routing_of,
 )
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import PlanOptions, Scored
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.scored import Scored
 
 CURVE_POINTS = 120
 """Points of the TTFT curves in a plan."""

@@ -16,7 +16,7 @@ from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan, load_any_plan
 
 if TYPE_CHECKING:
     from pdd_plan.scenario import Question
-    from pdd_plan.studies.planning import PlanOptions
+    from pdd_plan.studies.plan_options import PlanOptions
 
 OptionsOf = Callable[["Question", str], "PlanOptions"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.fleet.purchase import paid_chips
 from pdd_plan.roofline import Efficiencies
 from pdd_plan.scenario.schema import Scenario
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import Scored
+from pdd_plan.studies.scored import Scored
 
 Confidence = Literal["high", "medium", "low", "user"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pdd_plan.fleet.evaluate import Evaluation
 from pdd_plan.fleet.handoff import handoff_choices
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Handoff, Lane, PaidChips, PlanLink, Pool, Routing
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.studies.figures import finite, percentiles
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import Scored
+from pdd_plan.studies.scored import Scored
 
 
 def routing_of(problem: Problem, scored: Scored) -> Routing | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from pdd_plan.errors import SolverError
 from pdd_plan.fleet.build import BuiltProblem, build_problem
@@ -16,35 +15,16 @@ from pdd_plan.fleet.problem import Problem
 from pdd_plan.optimizer.search import OPTIMAL_GAP, Certificate, Scope
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import PROOF, assemble_plan
+from pdd_plan.studies.baselines import NOT_IN_TIME, baselines_by
 from pdd_plan.studies.infeasible import explain_infeasible
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.possible import require_possible
 from pdd_plan.studies.rates import PRECISION, RateResult, Rates, largest_rate
 from pdd_plan.studies.ratios import best_ratio
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import PlanOptions, Scored
+from pdd_plan.studies.scored import ObjectiveProof, Scored
+from pdd_plan.studies.searching import NO_PLAN
 
 PER_HOUR = 3600.0
-
-
-@dataclass(frozen=True)
-class ObjectiveProof:
-    """What is maximized, as reached and as proven, for the certificate of a plan.
-
-    Attributes
-    ----------
-    objective : {"goodput", "bcr"}
-        What is maximized.
-    value, bound : float
-        Goodput [requests/s], or requests per unit of cost.
-    text : str
-        What the proof covers, in words.
-    """
-
-    objective: str
-    value: float
-    bound: float
-    text: str
 
 
 def plan_objective(scenario: Scenario, options: PlanOptions) -> Plan:
@@ -69,13 +49,10 @@ def plan_objective(scenario: Scenario, options: PlanOptions) -> Plan:
     SolverError
         If the solver fails, or finds nothing in time.
     """
-    from pdd_plan.studies.planning import NO_PLAN, NOT_IN_TIME, baselines_by
-
     built = build_problem(scenario)
     model = PathModel(built.problem)
     require_possible(scenario, built, model)
-    if options.progress is not None:
-        options.progress(f"searching for the most {scenario.objective}")
+    options.tell(f"searching for the most {scenario.objective}")
     main, result = _solve(scenario, built, model, options, "plan", Scope())
     if main.candidate is None and not result.infeasible:
         raise SolverError(
@@ -108,8 +85,6 @@ def _solve(
     scope: Scope,
 ) -> tuple[Scored, RateResult]:
     """Search over rates within a part of the problem, and score what is found."""
-    from pdd_plan.studies.planning import Scored
-
     budget = scenario.budget_usd_per_hour
     rates = Rates(model, options.search_options(), scope, math.inf if budget is None else budget)
     if scenario.objective == "goodput":

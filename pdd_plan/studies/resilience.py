@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from pdd_plan.errors import SolverError
 from pdd_plan.fleet.build import BuiltProblem
@@ -18,16 +17,16 @@ from pdd_plan.fleet.problem import Candidate
 from pdd_plan.optimizer.search import OPTIMAL_GAP, Certificate
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
-from pdd_plan.studies.objectives import ObjectiveProof
+from pdd_plan.studies.baselines import cheapest_baselines
 from pdd_plan.studies.outages import outage_result, pool_name, pool_outages
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.rates import BUDGET_SLACK
 from pdd_plan.studies.resilience_cases import Case, Cases, Tolerance
 from pdd_plan.studies.resilience_refusals import over_budget, why_not
 from pdd_plan.studies.resilience_starts import starts
+from pdd_plan.studies.scored import ObjectiveProof, Scored, scored_plan
+from pdd_plan.studies.searching import NO_PLAN
 from pdd_plan.studies.survivors import Cheaper, Removal
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import PlanOptions, Scored
 
 IMPROVED = 3
 """Fleets, the cheapest after leaving out what is not needed, whose parts are exchanged."""
@@ -67,8 +66,6 @@ def plan_resilient(
     SolverError
         If no fleet was found that survives, and none was ruled out.
     """
-    from pdd_plan.studies.planning import NO_PLAN, cheapest_baselines, scored_plan
-
     cases = Cases(model, Tolerance.of(scenario), options)
     found = cases.solve()
     lower = cases.lower_bound(found)
@@ -148,8 +145,6 @@ def _require(
 
 
 def _scored(cases: Cases, found: list[Case], chosen: Candidate | None, lower: float) -> Scored:
-    from pdd_plan.studies.planning import Scored
-
     problem = cases.model.problem
     cost = chosen.usd_per_hour(problem) if chosen is not None else math.inf
     gap = max(0.0, 1.0 - lower / cost) if 0.0 < cost < math.inf else 0.0

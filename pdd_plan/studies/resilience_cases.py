@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pdd_plan.fleet.outages import Outage, OutageKind
 from pdd_plan.fleet.paths import PathModel
@@ -16,11 +15,10 @@ from pdd_plan.scenario.schema import Scenario
 from pdd_plan.scenario.tolerate import ANY, NONE
 from pdd_plan.studies.outage_specs import OutageSpec
 from pdd_plan.studies.outages import outage_model
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.searching import search_plan
 from pdd_plan.studies.shared_prices import paid_part, shared_prices
 from pdd_plan.studies.spares import plan_spares, with_counts
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import PlanOptions
 
 SEARCH_SHARE = 0.6
 """Share of the time for the cheapest fleets of each case; the rest is for those that survive."""
@@ -173,9 +171,7 @@ class Cases:
 
     def _together(self) -> float:
         """Sum over losses of the least cost without each, at its shares of the prices."""
-        from pdd_plan.studies.planning import search_plan
-
-        self._tell("bounding the cost of all losses together")
+        self.options.tell("bounding the cost of all losses together")
         *parts, rest = shared_prices(self.left.problem, self.tolerance.outages)
         total = self._rest(rest)
         for trial, outage in zip(parts, self.tolerance.outages, strict=True):
@@ -189,8 +185,6 @@ class Cases:
 
     def _rest(self, priced: Problem) -> float:
         """Least cost of what no loss pays for, with nothing lost or spare engines out."""
-        from pdd_plan.studies.planning import search_plan
-
         if self.tolerance.spares:
             model = with_counts(self.left, priced)
             options = self._next_options().search_options()
@@ -219,11 +213,11 @@ class Cases:
 
     def _alone(self, outage: Outage | None) -> Case:
         """The cheapest fleet with nothing lost, or without a site or line altogether."""
-        from pdd_plan.studies.planning import search_plan
-
         model = self.model if outage is None else self.left
         label = NOTHING if outage is None else outage.label
-        self._tell("searching for the plan" if outage is None else f"planning without {label}")
+        self.options.tell(
+            "searching for the plan" if outage is None else f"planning without {label}"
+        )
         scope = self.scope_without(outage)
         result = search_plan(model.problem, self._next_options(), model, scope)
         if result.candidate is not None:
@@ -240,13 +234,9 @@ class Cases:
 
     def _spare_case(self) -> Case:
         """The cheapest fleet with spare engines in every pool."""
-        self._tell("planning with spare engines")
+        self.options.tell("planning with spare engines")
         options = self._next_options().search_options()
         result = plan_spares(self.left, self.tolerance.spares, options)
         if result.candidate is not None:
             self.survival.suggest(None, result.candidate)
         return Case(spare_outage(self.tolerance.spares).label, None, result)
-
-    def _tell(self, text: str) -> None:
-        if self.options.progress is not None:
-            self.options.progress(text)

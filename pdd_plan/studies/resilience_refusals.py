@@ -9,6 +9,7 @@ from pdd_plan.fleet.problem import Problem
 from pdd_plan.optimizer.search import Scope
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.resilience_cases import Case, Cases
+from pdd_plan.studies.searching import why_infeasible
 
 
 def why_not(
@@ -27,8 +28,6 @@ def why_not(
     built : BuiltProblem
         Problem of the scenario.
     """
-    from pdd_plan.studies.planning import why_infeasible
-
     problem, last = cases.left.problem, found[-1]
     if last is found[0]:
         return why_infeasible(scenario, built, cases.model, cases.options)

@@ -15,19 +15,12 @@ from pdd_plan.optimizer.shared import search_shared
 from pdd_plan.optimizer.shared_results import SharedResult
 from pdd_plan.scenario import Question
 from pdd_plan.scenario.services import SharedScenario, naming
+from pdd_plan.studies.baselines import NOT_IN_TIME, baseline_scopes, best_of_part, why_no_baseline
 from pdd_plan.studies.given import candidate_of_plan
-from pdd_plan.studies.planning import (
-    NO_PLAN,
-    NOT_IN_TIME,
-    PlanOptions,
-    baseline_scopes,
-    best_of_part,
-    plan_scenario,
-    require_carried,
-    require_rate,
-    why_no_baseline,
-)
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario, require_carried, require_rate
 from pdd_plan.studies.possible import require_possible
+from pdd_plan.studies.searching import NO_PLAN
 from pdd_plan.studies.services_assemble import assemble_shared, infeasible_shared
 from pdd_plan.studies.services_infeasible import explain_shared
 from pdd_plan.studies.services_scored import SharedScored

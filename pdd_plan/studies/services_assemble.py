@@ -12,7 +12,7 @@ from pdd_plan.optimizer.shared_results import SharedResult
 from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.studies.assemble import PROOF
 from pdd_plan.studies.figures import finite
-from pdd_plan.studies.planning import PlanOptions
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.services_capacity import (
     overdrawn,
     shared_binding,

@@ -17,7 +17,7 @@ from pdd_plan.optimizer.shared import search_shared
 from pdd_plan.optimizer.shared_results import SharedResult
 from pdd_plan.scenario.services import SharedScenario, at_service
 from pdd_plan.studies.infeasible import explain_infeasible, with_stock
-from pdd_plan.studies.planning import PlanOptions
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.services_capacity import path_of, unit_of
 from pdd_plan.studies.trials import EXPLAIN_S, MOST_TIMES
 

@@ -14,7 +14,8 @@ from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.shared import BuiltServices, SharedProblem, revised
 from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.studies.assemble import assemble_plan
-from pdd_plan.studies.planning import PlanOptions, Scored
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.scored import Scored
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.build import SLOT_WAITS, BuiltProblem, build_problem
@@ -24,11 +23,9 @@ from pdd_plan.optimizer.size_routing import (
     goodput_by_size,
 )
 from pdd_plan.scenario.schema import Scenario
-from pdd_plan.studies.objectives import PER_HOUR, ObjectiveProof
+from pdd_plan.studies.objectives import PER_HOUR
 from pdd_plan.studies.possible import require_possible
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import Scored
+from pdd_plan.studies.scored import ObjectiveProof, Scored
 
 LIMITED_THRESHOLDS = 40
 """Most thresholds that are looked at where latency is limited."""
@@ -135,8 +132,6 @@ def scored_by_size(
     load_per_s : float, optional
         Load to predict at [requests/s]; the demand, or what the fleet carries, by default.
     """
-    from pdd_plan.studies.planning import Scored
-
     plan = result.plan
     cost = plan.usd_per_hour if plan else math.inf
     certificate = Certificate(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.paths import PathModel
@@ -21,11 +20,10 @@ from pdd_plan.optimizer.size_routing import (
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.scored import Scored
 from pdd_plan.studies.size_case import SizeCase, planned_rate, scored_by_size, size_case
 from pdd_plan.studies.size_changes import STAGES, changes_of, why_not, with_stock
-
-if TYPE_CHECKING:
-    from pdd_plan.studies.planning import PlanOptions, Scored
 
 
 def plan_by_size(scenario: Scenario, options: PlanOptions) -> Plan:
@@ -50,11 +48,11 @@ def plan_by_size(scenario: Scenario, options: PlanOptions) -> Plan:
     """
     started = time.monotonic()
     built, case = size_case(scenario)
-    _tell(options, "looking at every threshold and split")
+    options.tell("looking at every threshold and split")
     result = case.solve()
     main = scored_by_size(case, case.problem, result, "plan", time.monotonic() - started)
     problem = replace(case.problem, arrival_rate_per_s=planned_rate(case, result.plan))
-    _tell(options, "baselines")
+    options.tell("baselines")
     baselines = _baselines(case, started) if options.whole else ()
     infeasibility = None if result.plan else why_not(case)
     planned = replace(built, problem=problem)
@@ -121,11 +119,6 @@ def evaluate_plan_by_size(scenario: Scenario, plan: Plan, options: PlanOptions) 
         scenario, planned, PathModel(problem), main, _baselines(case, started), options, None, ()
     )
     return _tidied(given, case, found)
-
-
-def _tell(options: PlanOptions, text: str) -> None:
-    if options.progress is not None:
-        options.progress(text)
 
 
 def _baselines(case: SizeCase, started: float) -> tuple[Scored, ...]:

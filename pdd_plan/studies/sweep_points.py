@@ -17,7 +17,7 @@ from pdd_plan.studies.sweep_outcome import Outcome
 
 if TYPE_CHECKING:
     from pdd_plan.scenario import Scenario
-    from pdd_plan.studies.planning import PlanOptions
+    from pdd_plan.studies.plan_options import PlanOptions
 
 OptionsOf = Callable[["Scenario"], "PlanOptions"]
 

@@ -18,7 +18,7 @@ from pdd_plan.studies.sweep_outcome import Outcome, outcome_of
 if TYPE_CHECKING:
     from pdd_plan.fleet.plan import Plan
     from pdd_plan.scenario import Scenario
-    from pdd_plan.studies.planning import PlanOptions
+    from pdd_plan.studies.plan_options import PlanOptions
 
     Planner = Callable[[Scenario, PlanOptions], Plan]
 

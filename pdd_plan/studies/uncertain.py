@@ -11,7 +11,8 @@ from pdd_plan.fleet.plan_uncertainty import Headroom, UncertainInput, Uncertaint
 from pdd_plan.scenario import Scenario
 from pdd_plan.scenario.uncertain import UncertainValue
 from pdd_plan.studies.outage_specs import OutageSpec
-from pdd_plan.studies.planning import PlanOptions, evaluate_plan, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import evaluate_plan, plan_scenario
 from pdd_plan.studies.uncertain_draws import Draws, Variants, hypercube_draws, inputs_of
 from pdd_plan.studies.uncertain_drivers import drivers_of, ttft_histogram
 from pdd_plan.studies.uncertain_risk import Judge, Outcome, risk_of

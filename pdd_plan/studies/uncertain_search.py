@@ -29,7 +29,8 @@ from pdd_plan.fleet.plan_uncertainty import Risk
 from pdd_plan.fleet.problem import FloatArray
 from pdd_plan.scenario import Scenario
 from pdd_plan.studies.given import candidate_of_plan
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.uncertain_depth import Depth, adverse_weights
 from pdd_plan.studies.uncertain_draws import Draws, at_levels, independent_draws
 from pdd_plan.studies.uncertain_fleets import fleet_key, larger_fleets, smaller_fleets

@@ -11,7 +11,7 @@ from pdd_plan.fleet.plan import BreakEven, Plan, Sensitivity
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.break_even import break_even
 from pdd_plan.studies.break_even_rules import asked_about
-from pdd_plan.studies.planning import PlanOptions
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.rounds import Question, answer_all
 from pdd_plan.studies.sensitivity import sensitivity
 from pdd_plan.studies.sweep_points import Maker

@@ -8,7 +8,7 @@ import pytest
 
 from pdd_plan.fleet.shared_plan import AnyPlan
 from pdd_plan.scenario import find_scenario, load_question, scenario_names
-from pdd_plan.studies.planning import PlanOptions
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.services import plan_question
 
 OPTIONS = PlanOptions(time_limit_s=30.0)

@@ -11,7 +11,7 @@ from pdd_plan.cli.planning import Settings
 from pdd_plan.errors import InputError, Issue, SolverError
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.scenario import Scenario
-from pdd_plan.studies.planning import PlanOptions
+from pdd_plan.studies.plan_options import PlanOptions
 from tests.report.report_examples import example
 
 

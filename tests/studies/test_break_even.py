@@ -14,7 +14,8 @@ from pdd_plan.fleet.plan import BreakEven, Plan
 from pdd_plan.scenario import Scenario, load_scenario
 from pdd_plan.studies.break_even import break_even
 from pdd_plan.studies.break_even_rules import asked_about, asked_of, verdict
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.sweep_outcome import Outcome
 from pdd_plan.studies.sweep_run import Runner
 from pdd_plan.studies.sweep_workers import LocalWorkers

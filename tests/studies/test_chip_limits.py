@@ -12,7 +12,8 @@ from pdd_plan.report.labels import Labels
 from pdd_plan.report.render import render
 from pdd_plan.report.tidy import plan_tables
 from pdd_plan.scenario import Scenario, scenario_from_data
-from pdd_plan.studies.planning import PlanOptions, evaluate_plan, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import evaluate_plan, plan_scenario
 from tests.studies.test_objectives import tiny
 
 

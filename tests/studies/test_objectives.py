@@ -15,7 +15,8 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Problem
 from pdd_plan.optimizer.search import Scope, SearchOptions
 from pdd_plan.scenario import scenario_from_data
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.rates import PRECISION, Rates, largest_rate
 from pdd_plan.studies.ratios import best_ratio
 from tests.optimizer.enumeration import Enumeration

@@ -17,7 +17,8 @@ from pdd_plan.studies.figures import goodput_of
 from pdd_plan.studies.given import candidate_of_plan
 from pdd_plan.studies.outage_specs import outages_of, parse_outages
 from pdd_plan.studies.outages import outage_model, outage_result
-from pdd_plan.studies.planning import Scored, evaluate_plan, plan_scenario
+from pdd_plan.studies.planning import evaluate_plan, plan_scenario
+from pdd_plan.studies.scored import Scored
 from pdd_plan.studies.simulating import simulate_plan
 from tests.studies.scenarios import twin_cities
 

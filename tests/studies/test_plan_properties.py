@@ -9,7 +9,8 @@ import pytest
 from pdd_plan.errors import InputError
 from pdd_plan.fleet.plan import Plan, parse_plan
 from pdd_plan.scenario import scenario_from_data
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from tests.studies.scenarios import agent_fleet, agent_scenario, random_scenario
 
 SEEDS = range(10)

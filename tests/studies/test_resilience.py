@@ -13,7 +13,7 @@ from pdd_plan.fleet.outages import Outage
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.optimizer.search import SearchOptions
-from pdd_plan.studies.planning import PlanOptions
+from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.resilience import cheapest_survivor
 from pdd_plan.studies.resilience_cases import Cases, Tolerance
 from pdd_plan.studies.shared_prices import shared_prices

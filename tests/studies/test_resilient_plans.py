@@ -7,7 +7,8 @@ import pytest
 from pdd_plan.fleet.plan import OutageResult, Plan
 from pdd_plan.scenario import Scenario, scenario_from_data
 from pdd_plan.simulation import SimulationOptions
-from pdd_plan.studies.planning import PlanOptions, evaluate_plan, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import evaluate_plan, plan_scenario
 from pdd_plan.studies.simulating import simulate_plan
 from tests.studies.scenarios import hub_and_spokes, twin_cities
 

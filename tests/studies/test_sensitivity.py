@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pdd_plan.scenario import load_scenario
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.probes import link_path, probes_of
 from pdd_plan.studies.sensitivity import _within_gap, sensitivity
 from pdd_plan.studies.sweep_outcome import Outcome, outcome_of

@@ -11,7 +11,8 @@ from pdd_plan.fleet.plan import Plan, parse_plan
 from pdd_plan.report.render import FORMATS, render
 from pdd_plan.scenario import load_scenario, scenario_from_data
 from pdd_plan.simulation import SimulationOptions
-from pdd_plan.studies.planning import PlanOptions, evaluate_plan, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import evaluate_plan, plan_scenario
 from pdd_plan.studies.simulating import simulate_plan
 from tests.optimizer.size_scenarios import small_data
 

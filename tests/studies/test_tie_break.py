@@ -13,7 +13,8 @@ from pdd_plan.fleet.problem import Limit, Problem
 from pdd_plan.optimizer.search import SearchOptions, search
 from pdd_plan.report.render import render
 from pdd_plan.scenario import scenario_from_data
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.tie_break import PRECISION, break_tie
 from tests.optimizer.enumeration import Enumeration
 from tests.studies.test_objectives import problem_of, tiny

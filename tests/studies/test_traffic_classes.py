@@ -12,7 +12,8 @@ from pdd_plan.report.render import render
 from pdd_plan.report.tidy import plan_tables
 from pdd_plan.scenario import Scenario, scenario_from_data
 from pdd_plan.simulation import SimulationOptions
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.simulating import simulate_plan
 from tests.studies.test_objectives import tiny
 

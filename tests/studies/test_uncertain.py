@@ -15,14 +15,10 @@ from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.scenario import Scenario, scenario_from_data
 from pdd_plan.studies.given import candidate_of_plan
-from pdd_plan.studies.planning import PlanOptions, plan_scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.uncertain import evaluate_with_risk, plan_with_risk
-from pdd_plan.studies.uncertain_draws import (
-    Variants,
-    hypercube_draws,
-    independent_draws,
-    inputs_of,
-)
+from pdd_plan.studies.uncertain_draws import Variants, hypercube_draws, independent_draws, inputs_of
 from pdd_plan.studies.uncertain_drivers import rank_correlation
 from pdd_plan.studies.uncertain_risk import Judge, probability
 from pdd_plan.studies.uncertain_search import most_misses
