@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
-import numpy as np
-
 import pdd_plan
 from pdd_plan.fleet.build import BuiltProblem
-from pdd_plan.fleet.evaluate import Evaluation
-from pdd_plan.fleet.groups import GroupLaws
-from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import (
     Architecture,
     Baseline,
     Certificate,
     Cost,
-    Histogram,
     Infeasibility,
-    Latency,
     Plan,
     RejectedShape,
     ScenarioId,
     Sensitivity,
-    SloResult,
     TieBreak,
-    TrafficGroup,
-    TtftDistribution,
-    WorkloadFacts,
 )
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.aggregated_baseline import aggregated_baseline
 from pdd_plan.studies.explain import assumptions_of, binding_of, one_fewer, warnings_of
-from pdd_plan.studies.figures import cost_of, demand_of, finite, goodput_of, percentiles
+from pdd_plan.studies.figures import cost_of, demand_of, finite, goodput_of
 from pdd_plan.studies.fleet_parts import (
     handoff_of,
     lanes_of,
@@ -46,9 +32,7 @@ from pdd_plan.studies.fleet_parts import (
 )
 from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.scored import Scored
-
-CURVE_POINTS = 120
-"""Points of the TTFT curves in a plan."""
+from pdd_plan.studies.traffic_parts import curves_of, groups_of, latency_of, slo_of, workload_of
 
 PROOF = (
     "Optimal for the planning rule over the listed thresholds, flow steps, line sizes, engine "
@@ -125,12 +109,12 @@ def assemble_plan(
             RejectedShape(site=r.site, chip=r.chip, shape=r.shape, reason=r.reason)
             for r in built.rejected
         ),
-        workload=_workload(built),
+        workload=workload_of(built),
         handoff=handoff_of(model, candidate, evaluation),
-        ttft_distribution=_curves(evaluation),
+        ttft_distribution=curves_of(evaluation),
         paid_chips=paid_chips_of(problem, candidate),
-        classes=_groups(evaluation.by_class) if evaluation else (),
-        regions=_groups(evaluation.by_region) if evaluation else (),
+        classes=groups_of(evaluation.by_class) if evaluation else (),
+        regions=groups_of(evaluation.by_region) if evaluation else (),
     )
 
 
@@ -191,65 +175,6 @@ def _cost(problem: Problem, scored: Scored) -> Cost | None:
     lines = scored.candidate.lines_usd_per_hour(problem)
     reached = scored.goodput.requests_per_s if scored.goodput else 0.0
     return cost_of(problem, chips, lines, reached)
-
-
-def slo_of(evaluation: Evaluation | None) -> tuple[SloResult, ...]:
-    """Every limit, what is predicted of it and whether that is met."""
-    if evaluation is None:
-        return ()
-    return tuple(
-        SloResult(
-            metric=one.limit.metric,
-            percentile=one.limit.percentile / 100.0 or None,
-            limit=one.limit.limit_s,
-            predicted=finite(one.predicted_s),
-            met=one.met,
-            fraction_within=min(max(one.within, 0.0), 1.0),
-            traffic=one.limit.traffic or None,
-            region=one.limit.region or None,
-        )
-        for one in evaluation.limits
-    )
-
-
-def latency_of(evaluation: Evaluation | None) -> Latency | None:
-    """Percentiles of every latency, over all requests and by route."""
-    if evaluation is None:
-        return None
-    overall, tpot = percentiles(evaluation.ttft), percentiles(evaluation.tpot)
-    assert overall is not None
-    assert tpot is not None
-    return Latency(
-        ttft_s=overall,
-        ttft_direct_s=percentiles(evaluation.ttft_direct),
-        ttft_relay_s=percentiles(evaluation.ttft_relay),
-        tpot_s=tpot,
-        handoff_gap_s=percentiles(evaluation.handoff_gap),
-        e2e_s=percentiles(evaluation.e2e),
-        ttft_home_s=percentiles(evaluation.ttft_home),
-        ttft_remote_s=percentiles(evaluation.ttft_remote),
-    )
-
-
-def _groups(laws: Mapping[str, GroupLaws]) -> tuple[TrafficGroup, ...]:
-    """Latencies of groups of requests."""
-    out = []
-    for name, group in laws.items():
-        ttft, tpot, e2e = (percentiles(law) for law in (group.ttft, group.tpot, group.e2e))
-        assert ttft is not None
-        assert tpot is not None
-        assert e2e is not None
-        out.append(
-            TrafficGroup(
-                name=name,
-                request_fraction=group.share,
-                ttft_s=ttft,
-                tpot_s=tpot,
-                e2e_s=e2e,
-                handoff_gap_s=percentiles(group.handoff_gap),
-            )
-        )
-    return tuple(out)
 
 
 def _baseline(
@@ -318,46 +243,3 @@ def _precision(scenario: Scenario) -> str:
     given = scenario.precision
     experts = f", experts {given.experts}" if given.experts else ""
     return f"weights {given.weights}{experts}, KV cache {given.kv_cache}"
-
-
-def _workload(built: BuiltProblem) -> WorkloadFacts:
-    summary, atoms = built.workload.summary, built.problem.atoms
-    return WorkloadFacts(
-        source=built.workload.source,
-        requests=summary.requests or None,
-        atoms=len(atoms),
-        mean_input_tokens=atoms.mean(atoms.input_tokens),
-        mean_uncached_tokens=atoms.mean(atoms.uncached_tokens),
-        mean_output_tokens=atoms.mean(atoms.output_tokens),
-        mean_hit_rate=min(summary.mean_hit_rate, 1.0),
-        share_hit_95=min(summary.share_hit_95, 1.0),
-        blocks_reused_fraction=summary.blocks_reused_share,
-        arrival_scv=built.problem.arrival_scv,
-        hit_rate=Histogram(
-            edges=tuple(summary.hit_bin_edges), weights=tuple(summary.hit_bin_shares)
-        ),
-    )
-
-
-def _curves(evaluation: Evaluation | None) -> TtftDistribution | None:
-    if evaluation is None:
-        return None
-    end = evaluation.ttft.quantile(0.995)
-    if not math.isfinite(end):
-        end = evaluation.ttft.step_s * evaluation.ttft.masses.size
-    limits = [one.limit.limit_s for one in evaluation.limits if one.limit.metric == "ttft"]
-    times = np.linspace(0.0, max([end, *(1.1 * limit for limit in limits)]), CURVE_POINTS)
-
-    def curve(law: Law | None) -> tuple[float, ...] | None:
-        if law is None:
-            return None
-        return tuple(np.clip(law.curve(times), 0.0, 1.0).round(6).tolist())
-
-    overall = curve(evaluation.ttft)
-    assert overall is not None
-    return TtftDistribution(
-        time_s=tuple(times.round(6).tolist()),
-        overall=overall,
-        direct=curve(evaluation.ttft_direct),
-        relay=curve(evaluation.ttft_relay),
-    )

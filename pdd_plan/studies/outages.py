@@ -15,8 +15,8 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Lane, OutageResult
 from pdd_plan.fleet.problem import Candidate, Limit, Problem
 from pdd_plan.fleet.rerouting import reroute, share_out
-from pdd_plan.studies.assemble import latency_of, slo_of
 from pdd_plan.studies.figures import finite, goodput_of
+from pdd_plan.studies.traffic_parts import latency_of, slo_of
 
 Rerouting = Literal["none", "shares", "threshold", "shares_and_threshold"]
 

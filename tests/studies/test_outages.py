@@ -12,7 +12,6 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import OutageResult, Plan
 from pdd_plan.scenario import scenario_from_data
 from pdd_plan.simulation import SimulationOptions
-from pdd_plan.studies.assemble import latency_of, slo_of
 from pdd_plan.studies.figures import goodput_of
 from pdd_plan.studies.given import candidate_of_plan
 from pdd_plan.studies.outage_specs import outages_of, parse_outages
@@ -20,6 +19,7 @@ from pdd_plan.studies.outages import outage_model, outage_result
 from pdd_plan.studies.planning import evaluate_plan, plan_scenario
 from pdd_plan.studies.scored import Scored
 from pdd_plan.studies.simulating import simulate_plan
+from pdd_plan.studies.traffic_parts import latency_of, slo_of
 from tests.studies.scenarios import twin_cities
 
 TWINS = scenario_from_data(twin_cities())
