@@ -3,6 +3,7 @@
 from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.files import find_scenario, scenario_names
 from pdd_plan.scenario.json_schema import scenario_json_schema
+from pdd_plan.scenario.lines import Bandwidth, Link
 from pdd_plan.scenario.loader import (
     Question,
     load_question,
@@ -18,7 +19,7 @@ from pdd_plan.scenario.machines import (
     PrefillTable,
 )
 from pdd_plan.scenario.model_numbers import ModelNumbers
-from pdd_plan.scenario.places import Bandwidth, ChipOffer, Link, Rdma, Role, Site
+from pdd_plan.scenario.places import ChipOffer, Rdma, Role, Site
 from pdd_plan.scenario.policy import MinEngines, Optimizer, Routing, Serving, Slo, SloLimit
 from pdd_plan.scenario.schema import SCHEMA_VERSION, Scenario
 from pdd_plan.scenario.services import SharedScenario

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from pdd_plan.scenario.efficiencies import Efficiencies
+from pdd_plan.scenario.lines import Link
 from pdd_plan.scenario.machines import EngineSpec
 from pdd_plan.scenario.model_numbers import ModelNumbers
-from pdd_plan.scenario.places import ChipOffer, Link, Site, UserRegion
+from pdd_plan.scenario.places import ChipOffer, Site, UserRegion
 from pdd_plan.scenario.policy import Routing, Slo
 from pdd_plan.scenario.quantity import Section
 from pdd_plan.scenario.schema import Scenario

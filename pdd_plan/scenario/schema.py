@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, PrivateAttr, Tag
 
 from pdd_plan.scenario.efficiencies import Efficiencies
+from pdd_plan.scenario.lines import Link
 from pdd_plan.scenario.machines import EngineSpec, Precision
 from pdd_plan.scenario.model_numbers import ModelNumbers
-from pdd_plan.scenario.places import Link, Site, UserRegion
+from pdd_plan.scenario.places import Site, UserRegion
 from pdd_plan.scenario.policy import Optimizer, Routing, Serving, Slo
 from pdd_plan.scenario.quantity import HourlyPrice, Name, Section
 from pdd_plan.scenario.source import SourceMap

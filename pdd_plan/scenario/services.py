@@ -11,9 +11,9 @@ from pydantic import Field, PrivateAttr
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.scenario.check_routing import chip_terms
+from pdd_plan.scenario.lines import MAX_LEVELS, Bandwidth, Link
 from pdd_plan.scenario.messages import Fault
 from pdd_plan.scenario.parts import Parts
-from pdd_plan.scenario.places import MAX_LEVELS, Bandwidth, Link
 from pdd_plan.scenario.quantity import Name
 from pdd_plan.scenario.schema import Fleet, Scenario, Service
 from pdd_plan.scenario.source import SourceMap

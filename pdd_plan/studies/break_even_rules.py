@@ -9,7 +9,7 @@ from typing import Literal
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.scenario.places import Link
+from pdd_plan.scenario.lines import Link
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.probes import link_path
 from pdd_plan.studies.sweep_outcome import Outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.scenario.places import Link
+from pdd_plan.scenario.lines import Link
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.units import format_quantity
 
