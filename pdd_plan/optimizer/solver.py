@@ -101,19 +101,28 @@ def _highs(
 ) -> Outcome:
     import highspy
 
-    command = pulp.HiGHS(
-        mip=whole, msg=False, threads=1, timeLimit=max(time_limit_s, 0.01), gapRel=RELATIVE_GAP
-    )
-    if not command.available():
-        raise SolverError("HiGHS is not installed: pip install highspy")
-    try:
-        with _silent():
-            model.solve(command)
-    except pulp.PulpSolverError as error:
-        raise SolverError(f"HiGHS failed: {error}") from error
-    highs = model.solverModel
-    status = highs.getModelStatus()
     kinds = highspy.HighsModelStatus
+    # A solution that presolve has put just outside a tolerance is found within it without.
+    for presolve in ("choose", "off"):
+        command = pulp.HiGHS(
+            mip=whole,
+            msg=False,
+            threads=1,
+            timeLimit=max(time_limit_s, 0.01),
+            gapRel=RELATIVE_GAP,
+            presolve=presolve,
+        )
+        if not command.available():
+            raise SolverError("HiGHS is not installed: pip install highspy")
+        try:
+            with _silent():
+                model.solve(command)
+        except pulp.PulpSolverError as error:
+            raise SolverError(f"HiGHS failed: {error}") from error
+        highs = model.solverModel
+        status = highs.getModelStatus()
+        if status != kinds.kSolveError:
+            break
     if status in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
         return Outcome(solved=True, feasible=False, bound=float("inf"))
     info = highs.getInfo()
