@@ -259,14 +259,17 @@ class PrefillPath:
 
         Notes
         -----
-        Poisson number in flight with mean load * held: mean and variance of the bytes, and the
-        99 % quantile of the normal law of that mean and variance, must be within capacity.
+        Poisson number in flight with mean load * held, spread evenly over the engines: mean and
+        variance of the bytes on one, and the 99 % quantile of the normal law of that mean and
+        variance, must be within its memory. Engines do not lend memory to each other: a cache has
+        to fit one of them, and all requests behind it wait until it does.
         """
-        capacity = np.asarray(engines, dtype=np.float64)[:, None] * self.pool.kv_capacity_bytes
         mean, square = held[:, 0], held[:, 1]
         dead = ~np.isfinite(mean)
         mean, deviation = np.where(dead, 1.0, mean), np.sqrt(np.where(dead, 1.0, square))
-        return np.where(dead, 0.0, caches_in_memory(mean, deviation, capacity))
+        room = np.asarray(self.pool.kv_capacity_bytes)
+        one = np.where(dead, 0.0, caches_in_memory(mean, deviation, room))
+        return np.asarray(np.multiply.outer(np.asarray(engines, dtype=np.float64), one))
 
 
 def visible_transfer_s(problem: Problem, travel_s: FloatArray, service_s: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ def scenario_json_schema() -> dict[str, Any]:
     for name, key in (("Scenario", "name"), ("SharedScenario", "name"), ("ChipOffer", "price")):
         section = definitions[name]
         section["required"] = [other for other in section["required"] if other != key]
-    definitions |= {f"quantity_{name}": _text(name) for name in _refer(schema)}
+    definitions |= {f"quantity_{name}": _text(name) for name in sorted(_refer(schema))}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pdd-plan scenario",
