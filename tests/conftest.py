@@ -12,8 +12,8 @@ from hypothesis import settings
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("suite", deadline=None)
+# The same examples in every run, however long one takes on a busy machine.
+settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

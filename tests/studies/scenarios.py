@@ -22,7 +22,7 @@ def agent_fleet(**changes: Any) -> dict[str, Any]:
         "rate": "6 req/s",
         "median_tokens": 24000,
         "hit_rate": {"distribution": "skew", "share": 0.8, "at_least": 0.95, "mean": 0.93},
-        "ttft_p90": "1.5 s",
+        "ttft_p90": "1.3 s",
         "gbps": {"min": "5 Gbps", "max": "100 Gbps", "step": "5 Gbps"},
         "line_price": "800 USD/Gbps/month",
         "decode_price": "1.06 USD/h",

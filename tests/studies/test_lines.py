@@ -74,7 +74,7 @@ def every_role(rate: str, stock: int) -> Scenario:
     return scenario_from_data(data)
 
 
-@pytest.mark.parametrize(("rate", "stock"), [("0.5 req/s", 8), ("1 req/s", 8), ("1.5 req/s", 12)])
+@pytest.mark.parametrize(("rate", "stock"), [("0.5 req/s", 8), ("0.8 req/s", 8), ("1.5 req/s", 12)])
 def test_sites_with_every_role(rate: str, stock: int) -> None:
     problem = build_problem(every_role(rate, stock)).problem
     assert len(problem.lanes) == 4

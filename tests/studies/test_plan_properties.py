@@ -151,7 +151,7 @@ def test_units_do_not_matter() -> None:
     plain = plan_scenario(agent_scenario())
     data = agent_fleet()
     data["workload"]["rate"] = "360 req/min"
-    data["slo"] = {"ttft_p90": "1500 ms", "tpot_mean": "0.05 s"}
+    data["slo"] = {"ttft_p90": "1300 ms", "tpot_mean": "0.05 s"}
     data["links"][0]["bandwidth"] = {"min": "0.625 GB/s", "max": "12.5 GB/s", "step": "0.625 GB/s"}
     other = plan_scenario(scenario_from_data(data))
     assert plain.cost is not None
