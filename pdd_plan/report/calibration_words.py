@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pdd_plan.report.labels import LANGUAGES, Labels
+from pdd_plan.report.labels import Labels
 
 WORDS: dict[str, tuple[str, str]] = {
     "parameters": ("Fitted", "拟合结果"),
@@ -116,18 +116,5 @@ SENTENCES: dict[str, tuple[str, str]] = {
 class CalibrationLabels(Labels):
     """Words of a report, those of a calibration among them."""
 
-    def __init__(self, language: str = "en") -> None:
-        super().__init__(language)
-        self._own = LANGUAGES.index(language)
-
-    def word(self, key: str, **values: object) -> str:
-        """Return the word of a key that this package chose."""
-        if key in WORDS:
-            return WORDS[key][self._own].format(**values)
-        return super().word(key, **values)
-
-    def say(self, key: str, **values: object) -> str:
-        """Return a sentence with its values filled in."""
-        if key in SENTENCES:
-            return SENTENCES[key][self._own].format(**values)
-        return super().say(key, **values)
+    words = Labels.words | WORDS
+    sentences = Labels.sentences | SENTENCES

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.report import uncertainty_words, why_words
 
@@ -456,6 +458,8 @@ SENTENCES |= uncertainty_words.SENTENCES
 class Labels:
     """Words and sentences of one language.
 
+    A report of another kind has a subclass with more of either.
+
     Parameters
     ----------
     language : str
@@ -466,6 +470,9 @@ class Labels:
     InputError
         If there is no such language.
     """
+
+    words: ClassVar[dict[str, tuple[str, str]]] = WORDS
+    sentences: ClassVar[dict[str, tuple[str, str]]] = SENTENCES
 
     def __init__(self, language: str = "en") -> None:
         if language not in LANGUAGES:
@@ -485,7 +492,7 @@ class Labels:
 
     def word(self, key: str, **values: object) -> str:
         """Return the word of a key that this package chose."""
-        return WORDS[key][self._index].format(**values)
+        return self.words[key][self._index].format(**values)
 
     def name(self, key: str) -> str:
         """Return the word of a key that came with a plan, or the key itself where none is known."""
@@ -493,4 +500,4 @@ class Labels:
 
     def say(self, key: str, **values: object) -> str:
         """Return a sentence with its values filled in."""
-        return SENTENCES[key][self._index].format(**values)
+        return self.sentences[key][self._index].format(**values)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pdd_plan.report.labels import LANGUAGES, Labels
+from pdd_plan.report.labels import Labels
 
 WORDS: dict[str, tuple[str, str]] = {
     "varied": ("Varied", "变动参数"),
@@ -123,21 +123,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
 class SweepLabels(Labels):
     """Words of a report, those of a sweep among them."""
 
-    def __init__(self, language: str = "en") -> None:
-        super().__init__(language)
-        self._own = LANGUAGES.index(language)
-
-    def word(self, key: str, **values: object) -> str:
-        """Return the word of a key that this package chose."""
-        if key in WORDS:
-            return WORDS[key][self._own].format(**values)
-        return super().word(key, **values)
-
-    def say(self, key: str, **values: object) -> str:
-        """Return a sentence with its values filled in."""
-        if key in SENTENCES:
-            return SENTENCES[key][self._own].format(**values)
-        return super().say(key, **values)
+    words = Labels.words | WORDS
+    sentences = Labels.sentences | SENTENCES
 
     def kind(self, value: object) -> str:
         """Return the word for a kind of fleet or a status; `-` for none."""
