@@ -11,6 +11,7 @@ from pdd_plan.report.tidy import (
     changes_table,
     models_table,
     part_rows,
+    plan_rows,
     plan_tables,
 )
 
@@ -68,15 +69,7 @@ def _by_service(plan: SharedPlan) -> list[Tidy]:
 
 
 def _summary(plan: SharedPlan) -> Tidy:
-    rows: list[tuple[Value, ...]] = [
-        ("plan", "schema_version", plan.schema_version),
-        ("plan", "tool_version", plan.tool_version),
-        ("plan", "scenario", plan.scenario.name),
-        ("plan", "sha256", plan.scenario.sha256),
-        ("plan", "command", plan.command),
-        ("plan", "status", plan.status),
-        ("plan", "currency", plan.currency),
-    ]
+    rows = plan_rows(plan, ("currency",))
     parts: tuple[tuple[str, PlanModel | None], ...] = (
         ("cost", plan.cost),
         ("demand", plan.demand),

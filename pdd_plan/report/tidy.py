@@ -165,20 +165,8 @@ def _baseline_parts(
 
 def _summary(plan: Plan) -> Tidy:
     """One row a number: section, key, value."""
-    rows: list[tuple[Value, ...]] = [
-        ("plan", "schema_version", plan.schema_version),
-        ("plan", "tool_version", plan.tool_version),
-        ("plan", "scenario", plan.scenario.name),
-        ("plan", "sha256", plan.scenario.sha256),
-        ("plan", "command", plan.command),
-        ("plan", "status", plan.status),
-        ("plan", "architecture", plan.architecture),
-        ("plan", "currency", plan.currency),
-        ("plan", "model", plan.model),
-        ("plan", "precision", plan.precision),
-        ("plan", "bcr", plan.bcr),
-        ("plan", "bcr_reference", plan.bcr_reference),
-    ]
+    own = ("architecture", "currency", "model", "precision", "bcr", "bcr_reference")
+    rows = plan_rows(plan, own)
     parts: tuple[tuple[str, PlanModel | None], ...] = (
         ("cost", plan.cost),
         ("demand", plan.demand),
@@ -203,6 +191,19 @@ def _summary(plan: Plan) -> Tidy:
     if plan.infeasibility is not None:
         rows.append(("infeasibility", "reason", plan.infeasibility.reason))
     return Tidy("summary", SUMMARY_KEYS, tuple(rows))
+
+
+def plan_rows(plan: AnyPlan, own: Sequence[str]) -> list[tuple[Value, ...]]:
+    """Return a row for each number that tells which plan it is, and for more of its keys."""
+    rows: list[tuple[Value, ...]] = [
+        ("plan", "schema_version", plan.schema_version),
+        ("plan", "tool_version", plan.tool_version),
+        ("plan", "scenario", plan.scenario.name),
+        ("plan", "sha256", plan.scenario.sha256),
+        ("plan", "command", plan.command),
+        ("plan", "status", plan.status),
+    ]
+    return rows + [("plan", key, getattr(plan, key)) for key in own]
 
 
 def part_rows(section: str, part: PlanModel | None) -> list[tuple[Value, ...]]:
