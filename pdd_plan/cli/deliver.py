@@ -15,9 +15,8 @@ from pdd_plan.errors import InputError, Issue
 
 if TYPE_CHECKING:
     from pdd_plan.fleet.shared_plan import AnyPlan
-    from pdd_plan.report.comparison import Comparison
+    from pdd_plan.report.comparison import Comparison, SharedComparison
     from pdd_plan.report.render import Answer
-    from pdd_plan.report.shared_comparison import SharedComparison
 
 _BY_SUFFIX = {
     ".json": Format.json,
@@ -156,10 +155,9 @@ def leave(answer: AnyPlan | Comparison | SharedComparison) -> None:
     """
     from pdd_plan.fleet.plan import Plan
     from pdd_plan.fleet.shared_plan import SharedPlan
-    from pdd_plan.report.comparison import Comparison
-    from pdd_plan.report.shared_comparison import SharedComparison
+    from pdd_plan.report.comparison import Alternatives
 
-    if isinstance(answer, Comparison | SharedComparison):
+    if isinstance(answer, Alternatives):
         no = all(plan.status == "infeasible" for plan in answer.plans)
     else:
         fits = answer.fits if isinstance(answer, SharedPlan) else True

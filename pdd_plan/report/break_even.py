@@ -24,6 +24,7 @@ from pdd_plan.report.blocks import (
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.tables import trimmed
+from pdd_plan.report.tidy import Tidy, break_even_table
 
 FIBER_KM_PER_RTT_MS = 102.1
 """Way of light in fiber in half a millisecond [km]: 299,792 km/s over a group index of 1.4682
@@ -104,6 +105,11 @@ def break_even_view(answer: BreakEvens, lang: str = "en") -> View:
             Section("reproduce", labels.word("reproduce"), (facts,)),
         ),
     )
+
+
+def break_even_tables(answer: BreakEvens) -> tuple[Tidy, ...]:
+    """Return the answers as a tidy table."""
+    return (break_even_table(answer.items),)
 
 
 def break_even_blocks(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
+from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report.tidy import Tidy
+
+P = TypeVar("P", Plan, SharedPlan)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Alternatives(Generic[P]):
     """Named plans to be shown side by side, the first being what the others are held against.
 
     Raises
@@ -20,26 +24,27 @@ class Comparison:
         If there is none, or two share a name.
     """
 
-    alternatives: tuple[tuple[str, Plan], ...]
+    alternatives: tuple[tuple[str, P], ...]
     command: str = ""
 
     def __post_init__(self) -> None:
-        require_names([name for name, _ in self.alternatives])
+        _require_names([name for name, _ in self.alternatives])
 
     @property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[P, ...]:
         """The plans without their names."""
         return tuple(plan for _, plan in self.alternatives)
 
 
-def require_names(names: Sequence[str]) -> None:
-    """Refuse a comparison of nothing, or of two alternatives of one name.
+class Comparison(Alternatives[Plan]):
+    """Plans of one service each."""
 
-    Raises
-    ------
-    InputError
-        Saying which.
-    """
+
+class SharedComparison(Alternatives[SharedPlan]):
+    """Plans of several services each."""
+
+
+def _require_names(names: Sequence[str]) -> None:
     if not names:
         raise InputError(Issue("nothing to compare", help="give at least one plan"))
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report import digits, sentences
-from pdd_plan.report.comparison import Comparison
+from pdd_plan.report.comparison import Comparison, P
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.tidy import Value
 
 PoolKey = tuple[str, str, str]
-
-
-P = TypeVar("P", Plan, SharedPlan)
 
 
 @dataclass(frozen=True)
@@ -72,21 +68,13 @@ def _money_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
     if one and first is not None and first.usd_per_million_output_tokens > 0:
         base = first.usd_per_million_output_tokens
 
-        def change(plan: Plan) -> Value:
+        def change(plan: Plan) -> float | None:
             return None if plan.cost is None else plan.cost.usd_per_million_output_tokens / base - 1
 
         name = clean(comparison.alternatives[0][0])
         label = labels.say("against", what=keys[1][0], name=name)
-        rows.insert(2, Row(label, change, lambda plan: _signed(change(plan))))
+        rows.insert(2, Row(label, change, lambda plan: digits.signed_percent(change(plan))))
     return rows
-
-
-def _signed(value: Value) -> str:
-    if not isinstance(value, float):
-        return digits.MISSING
-    if abs(value) < 5e-7:
-        return digits.percent(0.0)
-    return f"+{digits.percent(value)}" if value > 0 else digits.percent(value)
 
 
 def _latency_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:

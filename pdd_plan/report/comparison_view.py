@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pdd_plan.fleet.shared_plan import AnyPlan
 from pdd_plan.report import charts, digits
@@ -17,8 +17,8 @@ from pdd_plan.report.blocks import (
     Text,
     View,
 )
-from pdd_plan.report.comparison import Comparison
-from pdd_plan.report.comparison_rows import P, Row, all_rows
+from pdd_plan.report.comparison import Alternatives, Comparison, P
+from pdd_plan.report.comparison_rows import Row, all_rows
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 
@@ -43,29 +43,51 @@ def comparison_view(comparison: Comparison, lang: str = "en") -> View:
         If there is no such language.
     """
     labels = Labels(lang)
-    names = tuple(clean(name) for name, _ in comparison.alternatives)
-    rows = all_rows(comparison, labels)
+    charts = _charts(comparison, labels)
+    return side_by_side(comparison, all_rows(comparison, labels), labels, charts)
+
+
+def side_by_side(
+    comparison: Alternatives[P],
+    rows: Iterable[Row[P]],
+    labels: Labels,
+    details: Sequence[Section] = (),
+) -> View:
+    """Return a report with a column for every plan.
+
+    Parameters
+    ----------
+    comparison : Alternatives
+        The plans; values that differ from the first are marked, and the best of a row.
+    rows : iterable of Row
+        What is told of each.
+    labels : Labels
+        Words of the language.
+    details : sequence of Section
+        What follows the table.
+    """
+    names: tuple[str, ...] = tuple(clean(name) for name, _ in comparison.alternatives)
     table = Table(
         (Column(""), *(Column(name, right=True) for name in names)),
-        tuple(cells(row, comparison.plans) for row in rows),
+        tuple(_cells(row, comparison.plans) for row in rows),
         wide=True,
     )
-    said = [Sentence("", text, "bad") for text in notes(comparison.plans, labels)]
+    said: list[Sentence] = [Sentence("", text, "bad") for text in _notes(comparison.plans, labels)]
     legend = Sentences((*said, Sentence("", labels.say("legend"), "faint")))
     sections = [
-        *warnings(comparison.alternatives, labels),
+        *_warnings(comparison.alternatives, labels),
         Section("comparison", labels.word("comparison"), (table, legend)),
-        *_charts(comparison, labels),
+        *details,
         Section(
             "reproduce",
             labels.word("reproduce"),
-            (footer(comparison.alternatives, comparison.command, labels),),
+            (_footer(comparison.alternatives, comparison.command, labels),),
         ),
     ]
     return View(
         title=labels.word("comparison"),
         subtitle=", ".join(names),
-        language=lang,
+        language=labels.language,
         sections=tuple(sections),
         good=any(plan.status != "infeasible" for plan in comparison.plans),
     )
@@ -76,7 +98,7 @@ def _charts(comparison: Comparison, labels: Labels) -> list[Section]:
     return [Section("charts", labels.word("charts"), drawn, detail=True)] if drawn else []
 
 
-def cells(row: Row[P], plans: Sequence[P]) -> tuple[Text, ...]:
+def _cells(row: Row[P], plans: Sequence[P]) -> tuple[Text, ...]:
     """Return a row in which what differs from the first and what is best are marked.
 
     Numbers are held to be equal where the reader sees no difference between them.
@@ -116,7 +138,7 @@ def _counts(row: Row[P], plan: P) -> bool:
     return plan.status != "infeasible" and (not row.is_cost or plan.slo_met)
 
 
-def notes(plans: Sequence[AnyPlan], labels: Labels) -> list[str]:
+def _notes(plans: Sequence[AnyPlan], labels: Labels) -> list[str]:
     """Return what makes costs of plans hard to compare."""
     found = []
     if len({plan.currency for plan in plans}) > 1:
@@ -126,7 +148,7 @@ def notes(plans: Sequence[AnyPlan], labels: Labels) -> list[str]:
     return found
 
 
-def warnings(alternatives: Sequence[tuple[str, AnyPlan]], labels: Labels) -> list[Section]:
+def _warnings(alternatives: Sequence[tuple[str, AnyPlan]], labels: Labels) -> list[Section]:
     """Return every warning once, with the alternatives it is about."""
     about: dict[str, list[str]] = {}
     for name, plan in alternatives:
@@ -144,7 +166,7 @@ def warnings(alternatives: Sequence[tuple[str, AnyPlan]], labels: Labels) -> lis
     return [Section("warnings", labels.word("warnings"), (Sentences(tuple(texts)),))]
 
 
-def footer(alternatives: Sequence[tuple[str, AnyPlan]], command: str, labels: Labels) -> Facts:
+def _footer(alternatives: Sequence[tuple[str, AnyPlan]], command: str, labels: Labels) -> Facts:
     """Return how to get the comparison again; alternatives of the same origin share a line."""
     facts = []
     if command:

@@ -106,6 +106,15 @@ def percent(fraction: float | None) -> str:
     return f"{number(value, decimals)} %"
 
 
+def signed_percent(fraction: float | None, nothing: float = 5e-7) -> str:
+    """Write a relative change with its sign; up to `nothing` it reads 0."""
+    if fraction is None:
+        return MISSING
+    if abs(fraction) <= nothing:
+        return percent(0.0)
+    return f"+{percent(fraction)}" if fraction > 0 else percent(fraction)
+
+
 def gap(value: float | None) -> str:
     """Write an optimality gap; at most 1e-6 counts as none."""
     if value is None:

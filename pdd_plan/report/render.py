@@ -7,25 +7,22 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report.blocks import View
-from pdd_plan.report.break_even import BreakEvens, break_even_view
-from pdd_plan.report.comparison import Comparison, comparison_tables
+from pdd_plan.report.break_even import BreakEvens, break_even_tables, break_even_view
+from pdd_plan.report.comparison import Comparison, SharedComparison, comparison_tables
 from pdd_plan.report.comparison_view import comparison_view
 from pdd_plan.report.csv_files import csv_long, csv_text
-from pdd_plan.report.shared_comparison import (
-    SharedComparison,
-    shared_comparison_tables,
-    shared_comparison_view,
-)
+from pdd_plan.report.shared_comparison import shared_comparison_tables, shared_comparison_view
 from pdd_plan.report.shared_tidy import shared_tables
 from pdd_plan.report.shared_view import shared_view
-from pdd_plan.report.tidy import Tidy, break_even_table, plan_tables
+from pdd_plan.report.tidy import Tidy, plan_tables
 from pdd_plan.report.view import plan_view
 
 if TYPE_CHECKING:
@@ -40,21 +37,48 @@ Answer: TypeAlias = "Plan | SharedPlan | Comparison | SharedComparison | BreakEv
 """What can be reported. A calibration brings numpy along, which plans do without."""
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """How answers of one kind are reported, and the name of their file in a folder."""
+
+    stem: str
+    view: Callable[[Any, str], View]
+    tables: Callable[[Any], tuple[Tidy, ...]]
+    json: Callable[[Any], str]
+
+
+def _comparison_json(answer: Comparison | SharedComparison) -> str:
+    parts = [
+        {"name": name, "plan": plan.model_dump(mode="json")} for name, plan in answer.alternatives
+    ]
+    data = {"schema_version": 1, "command": answer.command, "alternatives": parts}
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+_KINDS: dict[type, _Kind] = {
+    Plan: _Kind("plan", plan_view, plan_tables, Plan.to_json),
+    SharedPlan: _Kind("plan", shared_view, shared_tables, SharedPlan.to_json),
+    Comparison: _Kind("comparison", comparison_view, comparison_tables, _comparison_json),
+    SharedComparison: _Kind(
+        "comparison", shared_comparison_view, shared_comparison_tables, _comparison_json
+    ),
+    BreakEvens: _Kind("break-even", break_even_view, break_even_tables, BreakEvens.to_json),
+}
+
+
+def _kind(answer: Answer) -> _Kind:
+    kind = _KINDS.get(type(answer))
+    if kind is None:
+        from pdd_plan.report.calibration import calibration_json, calibration_tables
+        from pdd_plan.report.calibration_view import calibration_view
+
+        kind = _Kind("calibration", calibration_view, calibration_tables, calibration_json)
+    return kind
+
+
 def view_of(answer: Answer, lang: str = "en") -> View:
     """Return the view of an answer."""
-    if isinstance(answer, Plan):
-        return plan_view(answer, lang)
-    if isinstance(answer, SharedPlan):
-        return shared_view(answer, lang)
-    if isinstance(answer, Comparison):
-        return comparison_view(answer, lang)
-    if isinstance(answer, SharedComparison):
-        return shared_comparison_view(answer, lang)
-    if isinstance(answer, BreakEvens):
-        return break_even_view(answer, lang)
-    from pdd_plan.report.calibration_view import calibration_view
-
-    return calibration_view(answer, lang)
+    return _kind(answer).view(answer, lang)
 
 
 def render(
@@ -90,9 +114,9 @@ def render(
         If there is no such format or language.
     """
     if format == "json":
-        return _json(answer)
+        return _kind(answer).json(answer)
     if format == "csv":
-        tables = _tables(answer)
+        tables = _kind(answer).tables(answer)
         return csv_text(tables[0]) if len(tables) == 1 else csv_long(tables)
     if format == "console":
         from pdd_plan.report.console import render_console
@@ -109,36 +133,6 @@ def render(
     raise InputError(
         Issue(f"no report format {format!r}", path="--format", help=f"one of {', '.join(FORMATS)}")
     )
-
-
-def _json(answer: Answer) -> str:
-    if isinstance(answer, Plan | SharedPlan | BreakEvens):
-        return answer.to_json()
-    if not isinstance(answer, Comparison | SharedComparison):
-        from pdd_plan.report.calibration import calibration_json
-
-        return calibration_json(answer)
-    parts = [
-        {"name": name, "plan": plan.model_dump(mode="json")} for name, plan in answer.alternatives
-    ]
-    data = {"schema_version": 1, "command": answer.command, "alternatives": parts}
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def _tables(answer: Answer) -> tuple[Tidy, ...]:
-    if isinstance(answer, Plan):
-        return plan_tables(answer)
-    if isinstance(answer, SharedPlan):
-        return shared_tables(answer)
-    if isinstance(answer, Comparison):
-        return comparison_tables(answer)
-    if isinstance(answer, SharedComparison):
-        return shared_comparison_tables(answer)
-    if isinstance(answer, BreakEvens):
-        return (break_even_table(answer.items),)
-    from pdd_plan.report.calibration import calibration_tables
-
-    return calibration_tables(answer)
 
 
 def write(
@@ -175,15 +169,11 @@ def write(
     """
     place = Path(output)
     if format == "csv" and (place.is_dir() or place.suffix.lower() != ".csv"):
-        texts = {f"{table.name}.csv": csv_text(table) for table in _tables(answer)}
+        texts = {f"{table.name}.csv": csv_text(table) for table in _kind(answer).tables(answer)}
         return _guarded(place, lambda: _write_folder(place, texts))
     text = render(answer, format, OUTPUT_WIDTH, lang)
     if place.is_dir():
-        plans: dict[type, str] = dict.fromkeys((Plan, SharedPlan), "plan")
-        stems = plans | dict.fromkeys((Comparison, SharedComparison), "comparison")
-        stems |= {BreakEvens: "break-even"}
-        stem = stems.get(type(answer), "calibration")
-        place = place / f"{stem}.{SUFFIXES[format]}"
+        place = place / f"{_kind(answer).stem}.{SUFFIXES[format]}"
     return _guarded(place, lambda: (write_text(place, text),))
 
 

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.report import digits
-from pdd_plan.report.blocks import Column, Section, Sentence, Sentences, Table, View
-from pdd_plan.report.comparison import Comparison, require_names
+from pdd_plan.report.blocks import View
+from pdd_plan.report.comparison import Comparison, SharedComparison
 from pdd_plan.report.comparison_rows import Row
-from pdd_plan.report.comparison_view import cells, footer, notes, warnings
+from pdd_plan.report.comparison_view import side_by_side
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.shared_tidy import COST
 from pdd_plan.report.tidy import Tidy, Value
 
 SharedRow = Row[SharedPlan]
-
-
-@dataclass(frozen=True)
-class SharedComparison:
-    """Named plans of several services to be shown side by side.
-
-    Raises
-    ------
-    InputError
-        If there is none, or two share a name.
-    """
-
-    alternatives: tuple[tuple[str, SharedPlan], ...]
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        require_names([name for name, _ in self.alternatives])
-
-    @property
-    def plans(self) -> tuple[SharedPlan, ...]:
-        """The plans without their names."""
-        return tuple(plan for _, plan in self.alternatives)
 
 
 def compared(
@@ -95,30 +72,7 @@ def shared_comparison_view(comparison: SharedComparison, lang: str = "en") -> Vi
         If there is no such language.
     """
     labels = Labels(lang)
-    names = tuple(clean(name) for name, _ in comparison.alternatives)
-    table = Table(
-        (Column(""), *(Column(name, right=True) for name in names)),
-        tuple(cells(row, comparison.plans) for row in _rows(comparison.plans, labels)),
-        wide=True,
-    )
-    said = [Sentence("", text, "bad") for text in notes(comparison.plans, labels)]
-    legend = Sentences((*said, Sentence("", labels.say("legend"), "faint")))
-    sections = [
-        *warnings(comparison.alternatives, labels),
-        Section("comparison", labels.word("comparison"), (table, legend)),
-        Section(
-            "reproduce",
-            labels.word("reproduce"),
-            (footer(comparison.alternatives, comparison.command, labels),),
-        ),
-    ]
-    return View(
-        title=labels.word("comparison"),
-        subtitle=", ".join(names),
-        language=lang,
-        sections=tuple(sections),
-        good=any(plan.status != "infeasible" for plan in comparison.plans),
-    )
+    return side_by_side(comparison, _rows(comparison.plans, labels), labels)
 
 
 def _row(

@@ -285,17 +285,17 @@ def _baselines_table(plan: SharedPlan, labels: Labels) -> Table:
     )
     if not plan.baselines or plan.cost is None:
         return Table(heads, ())
-    rows = []
+    rows, paid = [], plan.cost.usd_per_hour
     for base in plan.baselines:
-        name = labels.name(clean(base.name))
+        name, cost = labels.name(clean(base.name)), base.cost
         if base.status != "optimal":
             name = f"{name}, {labels.word(f'status.{base.status}')}"
         rows.append(
             tables.row(
                 name,
-                digits.money(base.cost.usd_per_hour if base.cost else None),
-                digits.money(base.cost.usd_per_million_output_tokens if base.cost else None),
-                _more(base.cost.usd_per_hour if base.cost else None, plan.cost.usd_per_hour),
+                digits.money(cost.usd_per_hour if cost else None),
+                digits.money(cost.usd_per_million_output_tokens if cost else None),
+                digits.signed_percent(cost.usd_per_hour / paid - 1.0 if cost and paid else None),
             )
         )
     own = (
@@ -306,12 +306,3 @@ def _baselines_table(plan: SharedPlan, labels: Labels) -> Table:
     )
     rows.append(tuple(Text(text, "strong") for text in own))
     return Table(heads, tuple(rows))
-
-
-def _more(cost: float | None, base: float) -> str:
-    if cost is None or base <= 0.0:
-        return digits.MISSING
-    change = cost / base - 1.0
-    if abs(change) < 5e-7:
-        return digits.percent(0.0)
-    return f"+{digits.percent(change)}" if change > 0.0 else digits.percent(change)

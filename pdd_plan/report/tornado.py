@@ -105,7 +105,7 @@ def _cell(item: Sensitivity | None, plan: Plan, labels: Labels) -> Text:
         return Text("")
     if item.relative_change is None:
         return Text(labels.word("no_plan_cell"), "bad")
-    text = signed_percent(item.relative_change)
+    text = digits.signed_percent(item.relative_change, NOTHING)
     if item.within_gap:
         return Text(f"{text} ~", "faint")
     if abs(item.relative_change) <= NOTHING:
@@ -113,13 +113,6 @@ def _cell(item: Sensitivity | None, plan: Plan, labels: Labels) -> Text:
     better = (item.relative_change > 0) == (_objective(plan) == "goodput")
     star = " *" if item.same_fleet is False else ""
     return Text(text + star, "good" if better else "changed")
-
-
-def signed_percent(fraction: float) -> str:
-    """Write a relative change with its sign; 0 where it rounds to nothing."""
-    if abs(fraction) <= NOTHING:
-        return "0 %"
-    return ("+" if fraction > 0 else "-") + digits.percent(abs(fraction))
 
 
 def _notes(moving: list[Pair], idle: list[str], plan: Plan, labels: Labels) -> tuple[Sentence, ...]:

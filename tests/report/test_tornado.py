@@ -13,10 +13,10 @@ import pytest
 from report_examples import example
 
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.report import render
+from pdd_plan.report import digits, render
 from pdd_plan.report.labels import Labels
 from pdd_plan.report.svg import render_svg
-from pdd_plan.report.tornado import pairs, signed_percent, tornado_chart
+from pdd_plan.report.tornado import NOTHING, pairs, tornado_chart
 
 FORMS = ("console", "md", "html")
 
@@ -147,4 +147,4 @@ def test_effects_of_nothing_make_no_chart():
     ("value", "text"), [(0.0, "0 %"), (1e-6, "0 %"), (0.0123, "+1.2 %"), (-0.4, "-40 %")]
 )
 def test_signs(value, text):
-    assert signed_percent(value) == text
+    assert digits.signed_percent(value, NOTHING) == text
