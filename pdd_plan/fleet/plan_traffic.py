@@ -32,6 +32,11 @@ class SloResult(PlanModel):
     traffic: str | None = Field(None, description="Traffic class that it is for; null for all.")
     region: str | None = Field(None, description="Region of users that it is for; null for all.")
 
+    @property
+    def of_part(self) -> bool:
+        """Whether it is for one traffic class or region only."""
+        return self.traffic is not None or self.region is not None
+
 
 class Latency(PlanModel):
     """Latency percentiles [s], over all requests and by route."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pdd_plan.fleet.plan import Baseline, Plan, SloResult
+from pdd_plan.fleet.plan import Baseline, Plan
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Chart, Rule, Series
 from pdd_plan.report.comparison import Comparison
@@ -87,7 +87,7 @@ def _ttft(plan: Plan, labels: Labels) -> Chart | None:
     ]
     rules = []
     for item in plan.slo:
-        if item.metric == "ttft" and item.period is None and not _on_part(item):
+        if item.metric == "ttft" and item.period is None and not item.of_part:
             at = digits.limit_seconds(item.limit)
             rules.append(Rule(f"{labels.word('limit')} {at}", item.limit))
             if item.percentile is not None:
@@ -142,11 +142,6 @@ def _cost_bars(
         return None
     axis = labels.word("axis.cost", currency=clean(currency))
     return _chart("cost", labels, "bars", (axis, ""), series)
-
-
-def _on_part(item: SloResult) -> bool:
-    """Whether a limit is for a part of the requests only."""
-    return item.traffic is not None or item.region is not None
 
 
 def _sum(values: Iterable[float]) -> float:
@@ -219,7 +214,7 @@ def _front(plan: Plan, labels: Labels) -> Chart | None:
     rules = [
         Rule(f"{labels.word('limit')} {digits.limit_seconds(item.limit)}", item.limit)
         for item in plan.slo
-        if item.metric == "ttft" and item.percentile == 0.9 and not _on_part(item)
+        if item.metric == "ttft" and item.percentile == 0.9 and not item.of_part
     ]
     axes = (labels.word("axis.p90"), labels.word("axis.cost", currency=clean(plan.currency)))
     return _chart("front", labels, "points", axes, series, dict.fromkeys(rules))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pdd_plan.fleet.plan import Plan, SloResult
+from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.report import digits, sentences
 from pdd_plan.report.blocks import Fact, Facts, Text
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
-from pdd_plan.report.tables import number_text, percentile_name
+from pdd_plan.report.limit_names import limit_name, limit_text
+from pdd_plan.report.tables import number_text
 from pdd_plan.report.uncertainty import searched_for_confidence
 
 
@@ -79,15 +80,14 @@ def _latency_facts(plan: Plan, labels: Labels) -> list[Fact]:
     facts: list[Fact] = []
     for item in plan.slo:
         texts = [limit_text(item, labels)]
-        part = item.traffic or item.region
         first = all(other.metric != item.metric for other in plan.slo[: plan.slo.index(item)])
-        if item.metric == "ttft" and first and not part:
+        if item.metric == "ttft" and first and not item.of_part:
             texts += _ttft_texts(plan, labels, item.percentile)
         label = limit_name(item, labels)
         facts.append(Fact(f"{label} {clean(item.period or '')}".strip(), tuple(texts)))
     if plan.latency is None:
         return facts
-    limited = {item.metric for item in plan.slo if not (item.traffic or item.region)}
+    limited = {item.metric for item in plan.slo if not item.of_part}
     blocks = {"ttft": plan.latency.ttft_s, "tpot": plan.latency.tpot_s}
     for metric, block in blocks.items():
         if metric not in limited:
@@ -95,25 +95,6 @@ def _latency_facts(plan: Plan, labels: Labels) -> list[Fact]:
             texts += _ttft_texts(plan, labels, 0.9) if metric == "ttft" else []
             facts.append(Fact(f"{labels.word(metric)} P90", tuple(texts)))
     return facts
-
-
-def limit_name(item: SloResult, labels: Labels) -> str:
-    """Return what is limited, such as TTFT P90, and for which part of the requests."""
-    name = f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}"
-    return f"{name} {clean(item.traffic or item.region or '')}".strip()
-
-
-def limit_text(item: SloResult, labels: Labels) -> Text:
-    """Return what is predicted, and whether that is within the limit."""
-    said = labels.say(
-        "limit_met" if item.met else "limit_missed", limit=digits.limit_seconds(item.limit)
-    )
-    predicted = (
-        labels.say("beyond")
-        if item.predicted is None
-        else digits.seconds(item.predicted, item.limit)
-    )
-    return Text(f"{predicted}  {said}", "good" if item.met else "bad")
 
 
 def _ttft_texts(plan: Plan, labels: Labels, percentile: float | None) -> list[Text]:

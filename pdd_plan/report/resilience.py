@@ -10,6 +10,7 @@ from pdd_plan.report import digits, sentences, tables
 from pdd_plan.report.blocks import Column, Fact, Facts, Mark, Sentence, Sentences, Table, Text
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+from pdd_plan.report.limit_names import latency_name, predicted_text
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _limit_of(slo: Sequence[SloResult], key: tuple[str, float | None]) -> float 
 
 
 def _heading(figure: _Figure, labels: Labels) -> str:
-    name = f"{labels.word(figure.metric)} {tables.percentile_name(figure.percentile, labels)}"
+    name = latency_name(figure.metric, figure.percentile, labels)
     if figure.limit is not None:
         name += f" <= {digits.limit_seconds(figure.limit)}"
     if figure.limit_lost is not None and figure.limit_lost != figure.limit:
@@ -129,9 +130,8 @@ def _text(
 ) -> Text:
     for item in slo:
         if (item.metric, item.percentile) == (figure.metric, figure.percentile):
-            if item.predicted is None:
-                return Text(labels.say("beyond"), "bad")
-            return Text(digits.seconds(item.predicted, item.limit), "" if item.met else "bad")
+            good = item.met and item.predicted is not None
+            return Text(predicted_text(item, labels), "" if good else "bad")
     block = getattr(latency, f"{figure.metric}_s", None)
     name = "mean" if figure.percentile is None else f"p{round(100 * figure.percentile)}"
     return Text(digits.seconds(getattr(block, name, None)))

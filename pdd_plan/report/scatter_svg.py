@@ -11,6 +11,7 @@ from pdd_plan.report.svg import (
     PLOT_HEIGHT,
     TOP,
     WIDTH,
+    _axis_names,
     _legend,
     _line,
     _rules,
@@ -67,13 +68,7 @@ def _axes(chart: Chart, frame: LogFrame) -> list[str]:
         parts.append(_line(x, frame.bottom, x, frame.bottom + 4, "axis"))
         parts.append(_text(x, frame.bottom + 18, significant(value, 6), "middle", "tick"))
     parts.append(_line(frame.left, frame.bottom, frame.right, frame.bottom, "grid"))
-    center, middle = (frame.left + frame.right) / 2, (frame.top + frame.bottom) / 2
-    parts.append(_text(center, frame.bottom + 38, chart.x_label, "middle", "label"))
-    parts.append(
-        f'<text transform="translate(14 {middle:.1f}) rotate(-90)" text-anchor="middle" '
-        f'class="label">{escape(chart.y_label)}</text>'
-    )
-    return parts
+    return parts + _axis_names(chart, frame)
 
 
 def _dots(item: Series, frame: LogFrame) -> list[str]:

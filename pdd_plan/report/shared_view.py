@@ -20,6 +20,7 @@ from pdd_plan.report.blocks import (
 )
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+from pdd_plan.report.limit_names import limit_name, limit_text
 from pdd_plan.report.view import (
     infeasibility_section,
     plan_view,
@@ -179,8 +180,8 @@ def _limit_texts(plan: Plan, labels: Labels) -> list[Text]:
     """Return every limit of a service with what is predicted."""
     said = []
     for item in plan.slo:
-        text = facts.limit_text(item, labels)
-        said.append(replace(text, text=f"{facts.limit_name(item, labels)} {text.text}"))
+        text = limit_text(item, labels)
+        said.append(replace(text, text=f"{limit_name(item, labels)} {text.text}"))
     return said
 
 

@@ -180,14 +180,17 @@ def _axes(chart: Chart, frame: Frame) -> list[str]:
         parts.append(_line(x, frame.bottom, x, frame.bottom + 4, "axis"))
         parts.append(_text(x, frame.bottom + 18, significant(value, 6), "middle", "tick"))
     parts.append(_line(frame.left, frame.bottom, frame.right, frame.bottom, "axis"))
-    center = (frame.left + frame.right) / 2
-    parts.append(_text(center, frame.bottom + 38, chart.x_label, "middle", "label"))
-    middle = (frame.top + frame.bottom) / 2
-    parts.append(
+    return parts + _axis_names(chart, frame)
+
+
+def _axis_names(chart: Chart, frame: Frame) -> list[str]:
+    """Write what the axes are."""
+    center, middle = (frame.left + frame.right) / 2, (frame.top + frame.bottom) / 2
+    return [
+        _text(center, frame.bottom + 38, chart.x_label, "middle", "label"),
         f'<text transform="translate(14 {middle:.1f}) rotate(-90)" text-anchor="middle" '
-        f'class="label">{escape(chart.y_label)}</text>'
-    )
-    return parts
+        f'class="label">{escape(chart.y_label)}</text>',
+    ]
 
 
 def _rules(chart: Chart, frame: Frame) -> list[str]:

@@ -16,6 +16,7 @@ from pdd_plan.report.svg import (
     WIDTH,
     Frame,
     _axes,
+    _axis_names,
     _legend,
     _line,
     _text,
@@ -230,7 +231,7 @@ def _own_axes(chart: CurveChart, frame: Frame) -> list[str]:
         x = frame.at_x(value)
         parts.append(_line(x, frame.bottom, x, frame.bottom + 4, "axis"))
         parts.append(_text(x, frame.bottom + 18, significant(value, 6), "middle", "tick"))
-    return parts + _axis_names(chart, frame.left, frame.top, frame.bottom)
+    return parts + _axis_names(chart, frame)
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
@@ -239,15 +240,6 @@ def _log_ticks(low: float, high: float) -> list[float]:
     digits = (1, 2, 5) if last - first <= 4 else (1,)
     found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
     return [value for value in found if low <= value <= high]
-
-
-def _axis_names(chart: Chart, left: float, top: float, bottom: float) -> list[str]:
-    """Write what the axes are."""
-    return [
-        _text((left + WIDTH - 14) / 2, bottom + 38, chart.x_label, "middle", "label"),
-        f'<text transform="translate(14 {(top + bottom) / 2:.1f}) rotate(-90)" '
-        f'text-anchor="middle" class="label">{escape(chart.y_label)}</text>',
-    ]
 
 
 def _fitted(x: float, y: float, said: str, room: float, anchor: str = "middle") -> str:

@@ -10,6 +10,7 @@ from pdd_plan.report import digits, sentences
 from pdd_plan.report.blocks import Column, Mark, Table, Text
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+from pdd_plan.report.limit_names import latency_name, predicted_text
 
 
 def row(*cells: str | Text) -> tuple[Text, ...]:
@@ -156,14 +157,12 @@ def limits_table(plan: Plan, labels: Labels) -> Table:
     """Return every limit, what is predicted and whether that is met."""
     rows = [
         row(
-            f"{labels.word(item.metric)} {percentile_name(item.percentile, labels)}",
+            latency_name(item.metric, item.percentile, labels),
             clean(item.traffic or ""),
             clean(item.region or ""),
             clean(item.period or ""),
             digits.limit_seconds(item.limit),
-            labels.say("beyond")
-            if item.predicted is None
-            else digits.seconds(item.predicted, item.limit),
+            predicted_text(item, labels),
             digits.percent(item.fraction_within),
             Text(labels.word("yes" if item.met else "no"), "good" if item.met else "bad"),
         )
@@ -172,13 +171,6 @@ def limits_table(plan: Plan, labels: Labels) -> Table:
     heads = ("metric", "traffic_class", "region", "period")
     names = columns(labels, heads, ("limit", "predicted", "within", "met"))
     return Table(names, tuple(rows))
-
-
-def percentile_name(percentile: float | None, labels: Labels) -> str:
-    """Return P90 for 0.9 and the word for the mean for None."""
-    if percentile is None:
-        return labels.word("mean").lower()
-    return f"P{digits.significant(100 * percentile, 6)}"
 
 
 def latency_table(plan: Plan, labels: Labels) -> Table:

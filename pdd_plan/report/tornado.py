@@ -10,6 +10,7 @@ from pdd_plan.report import digits
 from pdd_plan.report.blocks import Block, Chart, Column, Sentence, Sentences, Series, Table, Text
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+from pdd_plan.report.limit_names import key_name
 
 NOTHING = 5e-5
 """Relative change below which a change counts as without effect."""
@@ -59,9 +60,7 @@ def probe_name(item: Sensitivity, labels: Labels) -> str:
     """Return what is changed, in the reader's language."""
     subject = clean(item.subject)
     if item.kind == "limit":
-        metric, _, tail = subject.rpartition("_")
-        mean = labels.word("mean").lower()
-        subject = f"{labels.name(metric)} {mean if tail == 'mean' else tail.upper()}"
+        subject = key_name(subject, labels)
     return labels.say(f"probe.{item.kind}", subject=subject)
 
 

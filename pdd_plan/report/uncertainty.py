@@ -21,7 +21,8 @@ from pdd_plan.report.blocks import (
 )
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
-from pdd_plan.report.tables import columns, percentile_name, row
+from pdd_plan.report.limit_names import key_name, latency_name
+from pdd_plan.report.tables import columns, row
 
 COST = "cost_per_token"
 
@@ -61,7 +62,7 @@ def _risk_table(plan: Plan, told: Uncertainty, labels: Labels) -> Table:
 
     rows = [
         row(
-            f"{labels.word(one.metric)} {percentile_name(one.percentile, labels)}",
+            latency_name(one.metric, one.percentile, labels),
             digits.limit_seconds(one.limit),
             *held(one.holds, before.limits[number].holds if before is not None else None),
             *_times(one.predicted, one.limit, labels),
@@ -184,9 +185,7 @@ def _outcome(name: str, labels: Labels) -> str:
     """Return the heading for an outcome: cost, or the name of a limit such as slo.ttft_p90."""
     if name == COST:
         return labels.word("cost_short")
-    metric, _, percentile = name.removeprefix("slo.").rpartition("_")
-    which = labels.word("mean").lower() if percentile == "mean" else percentile.upper()
-    return f"{labels.word(metric)} {which}"
+    return key_name(name.removeprefix("slo."), labels)
 
 
 def _correlation(value: float, chance: float) -> Text:
