@@ -68,25 +68,40 @@ class LaneModel:
         relayed = self.problem.relay_from[:, None] <= np.arange(count)
         return np.where(relayed, self.problem.atoms.weight[:, None], 0.0)
 
-    def states(
-        self, lane: int, level: int, flows_per_s: Sequence[float]
-    ) -> list[list[LaneState] | None]:
-        """States of a lane in each period of the day, by flow; None where a period overloads it."""
-        multipliers = self.problem.period_multipliers.tolist()
-        flows = [flow * multiplier for flow in flows_per_s for multiplier in multipliers]
-        option = self.problem.lanes[lane]
-        states = lane_states(self.problem, option, level, flows, self._travel)
-        days = [states[i : i + len(multipliers)] for i in range(0, len(flows), len(multipliers))]
+    def states(self, lane: int, keys: Sequence[tuple[int, float]]) -> list[list[LaneState] | None]:
+        """States of a lane in each period of the day; None where a period overloads it.
+
+        Parameters
+        ----------
+        keys : sequence of (level, flow)
+            Bandwidth level and flow at multiplier 1 [requests/s].
+        """
+        days = self._states(lane, keys, self.problem.period_multipliers.tolist())
         return [None if None in day else [s for s in day if s is not None] for day in days]
 
-    def peak_states(
-        self, lane: int, level: int, flows_per_s: Sequence[float]
-    ) -> list[LaneState | None]:
-        """States of a lane at the peak of the day, by flow; None where it is overloaded."""
-        peak = self.problem.peak_multiplier
-        option = self.problem.lanes[lane]
-        flows = [flow * peak for flow in flows_per_s]
-        return lane_states(self.problem, option, level, flows, self._travel)
+    def peak_states(self, lane: int, keys: Sequence[tuple[int, float]]) -> list[LaneState | None]:
+        """States of a lane at the peak of the day; None where it is overloaded.
+
+        Parameters
+        ----------
+        keys : sequence of (level, flow)
+            As for :meth:`states`.
+        """
+        return [state for (state,) in self._states(lane, keys, [self.problem.peak_multiplier])]
+
+    def _states(
+        self, lane: int, keys: Sequence[tuple[int, float]], multipliers: Sequence[float]
+    ) -> list[list[LaneState | None]]:
+        """States of a lane by level and flow, and by multiplier of the flow, a level at a time."""
+        option, count = self.problem.lanes[lane], len(multipliers)
+        out: list[list[LaneState | None]] = [[]] * len(keys)
+        for level in dict.fromkeys(level for level, _ in keys):
+            here = [i for i, key in enumerate(keys) if key[0] == level]
+            flows = [keys[i][1] * multiplier for i in here for multiplier in multipliers]
+            found = lane_states(self.problem, option, level, flows, self._travel)
+            for place, i in enumerate(here):
+                out[i] = found[place * count : (place + 1) * count]
+        return out
 
     def _load(self, lane: int, level: int, flow_per_s: float) -> LaneLoad | None:
         return self.loads(lane, [(level, flow_per_s)])[0]
@@ -104,13 +119,7 @@ class LaneModel:
         list of LaneLoad or None
             None where the line cannot carry the flow.
         """
-        states: list[LaneState | None] = [None] * len(keys)
-        for level in dict.fromkeys(level for level, _ in keys):
-            here = [i for i, key in enumerate(keys) if key[0] == level]
-            for i, state in zip(
-                here, self.peak_states(lane, level, [keys[i][1] for i in here]), strict=True
-            ):
-                states[i] = state
+        states = self.peak_states(lane, keys)
         out: list[LaneLoad | None] = [None] * len(keys)
         carried = [i for i, state in enumerate(states) if state is not None]
         size = max(1, CHUNK // (self.problem.atoms.weight.size * 16))

@@ -145,12 +145,7 @@ class PathRules:
             below 0 no number of engines does. Infinite without a limit on a percentile.
         """
         margins = np.full((len(keys), self.problem.thresholds.size), np.inf)
-        days: list[list[LaneState] | None] = [None] * len(keys)
-        for level in dict.fromkeys(level for level, _ in keys):
-            here = [i for i, key in enumerate(keys) if key[0] == level]
-            found = self.lanes.states(lane, level, [keys[i][1] for i in here])
-            for i, day in zip(here, found, strict=True):
-                days[i] = day
+        days = self.lanes.states(lane, keys)
         for limit in self.limits:
             if limit.percentile > 0:
                 stations = 1.0 if limit.metric == "ttft" else 2.0
@@ -205,14 +200,7 @@ class PathRules:
     def _build(
         self, pool: int, lane: int, states: Sequence[StateKey], threshold_index: int
     ) -> list[PathRule]:
-        flows: dict[int, list[float]] = {}
-        for _, level, flow in states:
-            flows.setdefault(level, []).append(flow)
-        days: dict[tuple[int, float], list[LaneState] | None] = {}
-        for level, here in flows.items():
-            found = self.lanes.states(lane, level, here)
-            days |= {(level, flow): day for flow, day in zip(here, found, strict=True)}
-        by_state = [days[level, flow] for _, level, flow in states]
+        by_state = self.lanes.states(lane, [(level, flow) for _, level, flow in states])
         carried = [day for day in by_state if day is not None]
         rules = iter(self._build_carried(pool, lane, carried, threshold_index) if carried else [])
         shape = (len(self.limits), self.problem.period_weights.size, self.grid.size)

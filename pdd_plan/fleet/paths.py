@@ -61,7 +61,7 @@ class PathModel:
 
     def peak_state(self, lane: int, level: int, flow_per_s: float) -> LaneState | None:
         """State of a lane at the peak of the day; None where the line cannot carry the flow."""
-        return self.lanes.peak_states(lane, level, [flow_per_s])[0]
+        return self.lanes.peak_states(lane, [(level, flow_per_s)])[0]
 
     def relay_erlang(
         self, lane: int, level: int, flow_per_s: float, threshold_index: int

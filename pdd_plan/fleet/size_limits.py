@@ -118,7 +118,7 @@ class SizeLimits:
         self, model: PathModel, level: int, counts: list[int], flows: FloatArray
     ) -> list[int]:
         """Number of flows, from the smallest on, that each count of engines serves."""
-        states = model.lanes.peak_states(0, level, flows.tolist())
+        states = model.lanes.peak_states(0, [(level, flow) for flow in flows.tolist()])
         alive = [f for f, state in zip(flows.tolist(), states, strict=True) if state is not None]
         if not alive:
             return [0] * len(counts)
