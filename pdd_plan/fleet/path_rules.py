@@ -148,10 +148,9 @@ class PathRules:
         days = self.lanes.states(lane, keys)
         for limit in self.limits:
             if limit.percentile > 0:
-                stations = 1.0 if limit.metric == "ttft" else 2.0
                 for row, day in enumerate(days):
                     share = self._idle_shares(pool, lane, day, limit) if day else -1.0
-                    spare = (share - limit.probability) / stations
+                    spare = (share - limit.probability) / slot_waits_within(limit)
                     margins[row] = np.minimum(margins[row], spare)
         return margins
 
@@ -325,6 +324,11 @@ class PathRules:
         held_s = service_s + travel @ state.point_weights
         weight, size = self.problem.atoms.weight, self.problem.kv_bytes
         return float(weight @ (held_s * size)), float(weight @ (held_s * size**2))
+
+
+def slot_waits_within(limit: Limit) -> float:
+    """Waits for a slot in what is limited: one up to the first token, two up to the last."""
+    return 1.0 if limit.metric == "ttft" else 2.0
 
 
 def earlier(kernels: FloatArray, steps: float) -> FloatArray:

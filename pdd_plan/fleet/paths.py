@@ -14,12 +14,12 @@ to one candidate. It is sufficient for the full model of :mod:`pdd_plan.fleet.ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from pdd_plan.fleet.lanes import LaneModel, StateKey
-from pdd_plan.fleet.path_rules import PathRule, PathRules
+from pdd_plan.fleet.path_rules import PathRule, PathRules, slot_waits_within
 from pdd_plan.fleet.prefill import UTILIZATIONS, PrefillPath, largest_root, limit_grid
 from pdd_plan.fleet.problem import BoolArray, FloatArray, Limit, Problem
 from pdd_plan.fleet.slots import SlotPool, token_demand
@@ -97,18 +97,17 @@ class PathModel:
 
     # --- paths ---------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def latency_limits(self) -> tuple[Limit, ...]:
-        """Limits on TTFT and end-to-end time."""
-        return self.problem.limits_of("ttft") + self.problem.limits_of("e2e")
+        """Limits on TTFT and end-to-end time, in the order of the rules."""
+        return self.rules.limits
 
     def required(self, limit: Limit, slot_wait: float) -> float:
         """Share of requests that must be in time if none waited for a slot.
 
         For a mean: share of the limit that must be left for waits for a slot.
         """
-        stations = 1.0 if limit.metric == "ttft" else 2.0
-        return limit.probability + stations * slot_wait
+        return limit.probability + slot_waits_within(limit) * slot_wait
 
     def prefill_capacities(
         self,
