@@ -19,7 +19,7 @@ import numpy as np
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.build import BuiltProblem, build_problem
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import Candidate, FloatArray, LaneOption, Problem
+from pdd_plan.fleet.problem import Candidate, FloatArray, LaneOption, PoolOption, Problem
 from pdd_plan.scenario.services import SharedScenario, line_step_bytes_per_s, naming
 
 SLACK = 1e-9
@@ -101,6 +101,12 @@ class Row:
             return f"{self.chip} at {self.site}"
         return f"power at {self.site}" if self.kind == "power" else f"line {self.site}"
 
+    def per_engine(self, pool: PoolOption) -> float:
+        """What an engine takes of it: chips or watts; 0 of a line, and elsewhere."""
+        if self.kind == "line" or pool.site != self.site or self.chip not in (pool.chip, ""):
+            return 0.0
+        return pool.chips_per_engine if self.kind == "chips" else pool.watts_per_engine
+
 
 @dataclass(frozen=True)
 class SharedProblem:
@@ -153,13 +159,7 @@ class SharedProblem:
                 taken.append(self._steps(service, candidate, row.lane))
                 continue
             pairs = zip(candidate.engines, problem.pools, strict=True)
-            taken.append(
-                sum(
-                    n * (pool.chips_per_engine if row.kind == "chips" else pool.watts_per_engine)
-                    for n, pool in pairs
-                    if pool.site == row.site and row.chip in (pool.chip, "")
-                )
-            )
+            taken.append(sum(n * row.per_engine(pool) for n, pool in pairs))
         return np.array(taken, dtype=np.float64)
 
     def _steps(self, service: int, candidate: Candidate, lane: int) -> float:
@@ -244,10 +244,8 @@ class SharedProblem:
                 pool,
                 usd_per_engine_hour=pool.usd_per_engine_hour
                 + sum(
-                    float(price)
-                    * (pool.chips_per_engine if row.kind == "chips" else pool.watts_per_engine)
+                    float(price) * row.per_engine(pool)
                     for row, price in zip(self.rows, prices, strict=True)
-                    if row.kind != "line" and row.site == pool.site and row.chip in (pool.chip, "")
                 ),
             )
             for pool in problem.pools
