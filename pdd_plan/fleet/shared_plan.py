@@ -25,7 +25,6 @@ from pdd_plan.fleet.plan import (
     PlanModel,
     ScenarioId,
     Status,
-    parse_plan,
     parsed,
     plan_data,
     plan_text,
@@ -163,7 +162,7 @@ def load_any_plan(path: str | Path) -> AnyPlan:
     text = plan_text(path)
     if "services" in plan_data(text, str(path)):
         return parsed(SharedPlan, text, str(path))
-    return parse_plan(text, str(path))
+    return parsed(Plan, text, str(path))
 
 
 def load_shared_plan(path: str | Path) -> SharedPlan:
