@@ -316,15 +316,15 @@ class PathLaws:
 
     def _wait(self, pool_index: int, engines: int, load_per_s: float, grid: TimeGrid) -> FloatArray:
         problem, pool = self.problem, self.problem.pools[pool_index]
-        shared = problem.serving.dispatch == "shared"
+        queues = problem.serving.queues(engines)
         return waiting_time_pmf(
             pool.service_s,
             problem.atoms.weight,
-            pool.servers_per_engine * (engines if shared else 1),
-            load_per_s if shared else load_per_s / engines,
+            pool.servers_per_engine * engines // queues,
+            load_per_s / queues,
             grid,
             arrival_scv=problem.arrival_scv,
-            split=1 if shared else engines,
+            split=queues,
             recorded=pool.wait_shift,
         )
 

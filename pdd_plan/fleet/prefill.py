@@ -70,11 +70,6 @@ class PrefillPath:
         """Requests that one engine can do at utilization 1 [requests/s]."""
         return self.pool.servers_per_engine / self.mean_service_s
 
-    def servers(self, engines: int) -> int:
-        """Servers that share one queue."""
-        shared = self.problem.serving.dispatch == "shared"
-        return self.pool.servers_per_engine * (engines if shared else 1)
-
     def wait_table(self, engines: int) -> FloatArray:
         """P(wait <= t), shape (utilizations, grid.size)."""
         servers, split = key = self._key(engines)
@@ -95,9 +90,9 @@ class PrefillPath:
 
     def _key(self, engines: int) -> tuple[int, int]:
         """Servers that share a queue, and queues that bursts are spread over (1 without any)."""
+        queues = self.problem.serving.queues(engines)
         bursty = self.problem.arrival_scv != 1.0 or self.pool.recorded is not None
-        split = bursty and self.problem.serving.dispatch != "shared"
-        return self.servers(engines), engines if split else 1
+        return self.pool.servers_per_engine * engines // queues, queues if bursty else 1
 
     def has_table(self, engines: int) -> bool:
         """Whether the waiting times of a count are at hand."""

@@ -159,6 +159,10 @@ class ServingOptions:
     relay_end: Literal["deliver", "drop"] = "deliver"
     layers: int = 1
 
+    def queues(self, engines: int) -> int:
+        """Queues before the engines of a prefill pool: one that all share, or one each."""
+        return 1 if self.dispatch == "shared" else engines
+
 
 @dataclass(frozen=True)
 class SiteNetwork:

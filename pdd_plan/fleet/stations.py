@@ -229,7 +229,7 @@ def decode_arrival_scv(
     Streams put together keep the mean of their variation, weighted by rate, as decode feels it:
     it keeps requests for far longer than the gaps between them (W. Whitt, QNA, 1983, section 4).
     """
-    weight, shared = problem.atoms.weight, problem.serving.dispatch == "shared"
+    weight = problem.atoms.weight
     total = scv = 0.0
     for index, load in loads.items():
         pool, engines = problem.pools[index], candidate.engines[index]
@@ -237,7 +237,7 @@ def decode_arrival_scv(
             continue
         mean = float(weight @ pool.service_s)
         service_scv = float(weight @ pool.service_s**2) / mean**2 - 1.0
-        queues = 1 if shared else engines
+        queues = problem.serving.queues(engines)
         one = departure_scv(
             1.0 + (problem.arrival_scv - 1.0) / queues,
             service_scv,
