@@ -21,7 +21,6 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +33,6 @@ from pdd_plan.queueing.pool_wait import PoolWait, stretched
 from pdd_plan.queueing.recorded import WaitShift, shifted
 
 Array = NDArray[np.float64]
-Dispatch = Literal["shared", "random", "prefix_affinity"]
 
 
 def waiting_time_pmf(
@@ -44,7 +42,6 @@ def waiting_time_pmf(
     arrival_rate_per_s: float,
     grid: TimeGrid,
     arrival_scv: float = 1.0,
-    dispatch: Dispatch = "shared",
     split: int = 1,
     recorded: WaitShift | None = None,
 ) -> Array:
@@ -64,8 +61,6 @@ def waiting_time_pmf(
         Grid of the result.
     arrival_scv : float
         Squared coefficient of variation of the arrivals at the time scale of the queue [1].
-    dispatch : {"shared", "random", "prefix_affinity"}
-        One shared queue, or a split at random (or by prefix) to c queues of their own.
     split : int
         Pools like this one that the stream is split to at random, each with its own queue; the
         rate is that of one of them, the burstiness that of the whole stream.
@@ -89,7 +84,7 @@ def waiting_time_pmf(
         raise ValueError("the arrival rate must be finite and 0 or more requests/s")
     _check_servers(servers)
     utilization = np.array([arrival_rate_per_s * float(share @ service) / servers])
-    arrivals = _Arrivals(arrival_scv, dispatch, split, recorded)
+    arrivals = _Arrivals(arrival_scv, split, recorded)
     wait, conditional = _waits(service, share, servers, utilization, grid, arrivals)
     return masses_of_survival(wait[0] * conditional[0])
 
@@ -101,7 +96,6 @@ def waiting_time_cdf_table(
     utilizations: ArrayLike,
     grid: TimeGrid,
     arrival_scv: float = 1.0,
-    dispatch: Dispatch = "shared",
     split: int = 1,
     recorded: WaitShift | None = None,
 ) -> Array:
@@ -109,7 +103,7 @@ def waiting_time_cdf_table(
 
     Parameters
     ----------
-    service_s, weights, servers, grid, arrival_scv, dispatch, split, recorded
+    service_s, weights, servers, grid, arrival_scv, split, recorded
         As for `waiting_time_pmf`.
     utilizations : array_like, shape (m,)
         Offered work over capacity, λ E[S] / c [1], each in [0, 1).
@@ -128,7 +122,7 @@ def waiting_time_cdf_table(
     """
     service, share = _checked_service(service_s, weights)
     loads = np.atleast_1d(np.asarray(utilizations, dtype=np.float64))
-    arrivals = _Arrivals(arrival_scv, dispatch, split, recorded)
+    arrivals = _Arrivals(arrival_scv, split, recorded)
     wait, conditional = _waits(service, share, servers, loads, grid, arrivals)
     survival = np.empty_like(conditional)
     survival[:, 0] = 1.0
@@ -184,7 +178,6 @@ class _Arrivals:
     """How requests arrive at a pool."""
 
     scv: float
-    dispatch: Dispatch
     split: int
     recorded: WaitShift | None
 
@@ -201,21 +194,14 @@ def _waits(
     _check_load(servers, utilization)
     if not arrivals.scv >= 0.0:
         raise ValueError(f"arrival_scv must be 0 or more, not {arrivals.scv}")
-    if arrivals.dispatch not in ("shared", "random", "prefix_affinity"):
-        raise ValueError(
-            f"dispatch must be shared, random or prefix_affinity, not {arrivals.dispatch!r}"
-        )
-    split = arrivals.split
-    if arrivals.dispatch != "shared":
-        split, servers = split * servers, 1
     mean = float(share @ service)
     pool = PoolWait(service / mean, share, servers)
     probability = pool.probability(utilization)
     unit = TimeGrid(grid.step_s / mean, grid.size)
     if arrivals.recorded is not None:
-        return _recorded(pool, probability, utilization, unit, arrivals.recorded, split)
+        return _recorded(pool, probability, utilization, unit, arrivals.recorded, arrivals.split)
     # a random split of a renewal stream, W. Whitt, QNA, 1983, section 4
-    arrival_scv = 1.0 + (arrivals.scv - 1.0) / split
+    arrival_scv = 1.0 + (arrivals.scv - 1.0) / arrivals.split
     if arrival_scv == 1.0:
         return probability, pool.survival(utilization, unit)
     survival = pool.survival(utilization, TimeGrid(unit.step_s, 2 * grid.size))
@@ -238,7 +224,7 @@ def _recorded(
 ) -> tuple[Array, Array]:
     """Return P(W > 0), and P(W > (k + 1/2) h | W > 0), under a trace."""
     survival = pool.survival(utilization, TimeGrid(grid.step_s, 2 * grid.size))
-    # thinning a stream weakens its excess of dispersion in proportion, as for `split` below
+    # thinning a stream weakens its excess of dispersion in proportion, as in `_waits`
     share = 1.0 / (split * pool.servers * grid.step_s)
     rows = []
     for row, wait, rho in zip(survival, probability, utilization, strict=True):

@@ -1,4 +1,4 @@
-"""M/G/c waits: exact queues, monotonicity, units, dispatch, wrong inputs."""
+"""M/G/c waits: exact queues, monotonicity, units, splits, wrong inputs."""
 
 from __future__ import annotations
 
@@ -175,11 +175,10 @@ def test_the_unit_of_time_does_not_matter(servers: int, load: float, factor: flo
     np.testing.assert_allclose(one, other, atol=1e-9)
 
 
-@pytest.mark.parametrize("dispatch", ["random", "prefix_affinity"])
-def test_split_arrivals_are_queues_of_their_own(dispatch: str) -> None:
+def test_split_arrivals_are_queues_of_their_own() -> None:
     service, share = agent(0.08, 4.0, 0.15)
     grid = TimeGrid(0.05, 1024)
-    split = waiting_time_pmf(service, share, 6, 4.2, grid, dispatch=dispatch)  # type: ignore[arg-type]
+    split = waiting_time_pmf(service, share, 1, 0.7, grid, split=6)
     np.testing.assert_allclose(split, waiting_time_pmf(service, share, 1, 0.7, grid), atol=1e-12)
     shared = waiting_time_pmf(service, share, 6, 4.2, grid)
     assert float(mean_of(split, grid)) > 3.0 * float(mean_of(shared, grid))
@@ -247,7 +246,6 @@ def test_overload_is_refused() -> None:
         ({"arrival_rate_per_s": -1.0}, "0 or more"),
         ({"arrival_rate_per_s": np.nan}, "finite"),
         ({"arrival_scv": -0.1}, "arrival_scv"),
-        ({"dispatch": "round_robin"}, "dispatch"),
     ],
 )
 def test_arguments_out_of_range_are_refused(change: dict, message: str) -> None:
