@@ -46,25 +46,31 @@ class SiteCosts:
         self.relay = self._fronts("relay", self.problem.prefill_sites, tables.least_erlang)
         self.decode = self._fronts("decode", self.problem.decode_sites, tables.least_work_per_s)
 
+    def slots(self, site: str, role: Role, needed: float) -> list[Stairs]:
+        """Stairs of the relay or decode options of a site, as far as some work needs them."""
+        pools = self.engines.options(site, role) if needed > 0.0 else ()
+        return [self.engines.slots(pool, self.slot_wait, needed) for pool in pools]
+
+    def ideal(self, site: str) -> list[Stairs]:
+        """Stairs of the prefill options of a site if transfers took no time."""
+        pools = self.engines.options(site, "prefill")
+        return [self.engines.stairs(p, self.engines.ideal(p)[self.wait_index]) for p in pools]
+
     def _fronts(
         self, role: Role, sites: tuple[str, ...], least: Callable[[str], float]
     ) -> dict[str, Front]:
         fronts = {}
         for site in sites:
             most = ROOM * self.problem.load_steps * least(site)
-            fronts[site] = Front.of(self._slots(site, role, most), most)
+            fronts[site] = Front.of(self.slots(site, role, most), most)
         return fronts
-
-    def _slots(self, site: str, role: Role, most: float) -> list[Stairs]:
-        pools = self.engines.options(site, role) if most > 0.0 else ()
-        return [self.engines.slots(pool, self.slot_wait, most) for pool in pools]
 
     def stairs(self, site: str, role: Role) -> list[Stairs]:
         """Bounds on what each pool option of a site can do, up to all that is looked at."""
         if role == "relay":
-            return self._slots(site, role, self.relay[site].most)
+            return self.slots(site, role, self.relay[site].most)
         if role == "decode":
-            return self._slots(site, role, self.decode[site].most)
+            return self.slots(site, role, self.decode[site].most)
         demand = self.problem.arrival_rate_per_s
         out = []
         for pool in self.engines.options(site, role):
@@ -82,11 +88,7 @@ class SiteCosts:
         return np.array([0.0, *costs])
 
     def _ideal_mix(self, site: str, steps: int) -> Mix | None:
-        stairs = [
-            self.engines.stairs(pool, self.engines.ideal(pool)[self.wait_index])
-            for pool in self.engines.options(site, "prefill")
-        ]
-        return cheapest_mix(stairs, steps * self.tables.step_per_s)
+        return cheapest_mix(self.ideal(site), steps * self.tables.step_per_s)
 
     def sharpen(self, site: str, steps: int) -> None:
         """Make the cost of prefill for a number of steps exact, if transfers took no time."""

@@ -136,9 +136,7 @@ class Node:
         return usd
 
     def _slot_demand(self, site: str, role: Role, needed: float) -> Demand:
-        engines = self.costs.engines
-        pools = engines.options(site, role) if needed > 0.0 else ()
-        return Demand([engines.slots(pool, self.slot_wait, needed) for pool in pools], needed)
+        return Demand(self.costs.slots(site, role, needed), needed)
 
     def site_mix(
         self, site: str, sent: Sequence[int], taken: Sequence[int], below: float = np.inf
@@ -229,9 +227,7 @@ class Node:
         beyond : dict of role to float
             Relay and decode work that it does more of.
         """
-        engines, wait = self.costs.engines, self.costs.wait_index
-        pools = engines.options(site, "prefill") if steps else ()
-        stairs = [engines.stairs(pool, engines.ideal(pool)[wait]) for pool in pools]
+        stairs = self.costs.ideal(site) if steps else []
         demands = [Demand(stairs, steps * self.costs.tables.step_per_s)]
         for role, below in beyond.items():
             more = max(below * (1.0 + 1.2 * SLACK), 1e-9)
