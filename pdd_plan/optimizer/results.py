@@ -110,7 +110,20 @@ class SearchResult:
     @property
     def status(self) -> str:
         """``optimal``, ``feasible``, ``infeasible`` (proven) or ``unknown``."""
-        if self.candidate is None:
-            proven = self.certificate.lower_bound_usd_per_hour == float("inf")
-            return "infeasible" if proven else "unknown"
-        return "optimal" if self.certificate.gap <= OPTIMAL_GAP else "feasible"
+        certificate = self.certificate
+        found = self.candidate is not None
+        return proven_status(certificate.gap, certificate.lower_bound_usd_per_hour, found=found)
+
+
+def relative_gap(usd_per_hour: float, lower_bound: float) -> float:
+    """(cost - bound) / cost; infinite without a plan, whose cost then is, and 0 for a free one."""
+    if usd_per_hour == float("inf"):
+        return float("inf")
+    return max(0.0, 1.0 - lower_bound / usd_per_hour) if usd_per_hour > 0.0 else 0.0
+
+
+def proven_status(gap: float, lower_bound: float, *, found: bool) -> str:
+    """``optimal`` or ``feasible`` where a plan was found, else ``infeasible`` or ``unknown``."""
+    if not found:
+        return "infeasible" if lower_bound == float("inf") else "unknown"
+    return "optimal" if gap <= OPTIMAL_GAP else "feasible"

@@ -22,7 +22,14 @@ from pdd_plan.optimizer.model import NodeModel
 from pdd_plan.optimizer.node import Choice, Node
 from pdd_plan.optimizer.pricing import Pricing
 from pdd_plan.optimizer.repair import Repair
-from pdd_plan.optimizer.results import OPTIMAL_GAP, Certificate, Scope, SearchOptions, SearchResult
+from pdd_plan.optimizer.results import (
+    OPTIMAL_GAP,
+    Certificate,
+    Scope,
+    SearchOptions,
+    SearchResult,
+    relative_gap,
+)
 from pdd_plan.optimizer.states import StateTables
 
 __all__ = ["OPTIMAL_GAP", "Certificate", "Scope", "SearchOptions", "SearchResult", "search"]
@@ -274,12 +281,10 @@ class _Search:
     def _result(self, nodes: int, lower: float) -> SearchResult:
         if self.best is None and lower >= self.cost:
             lower = float("inf")
-        gap = float("inf")
-        if self.best is not None:
-            gap = max(0.0, 1.0 - lower / self.cost) if self.cost > 0.0 else 0.0
+        usd = self.cost if self.best else float("inf")
         certificate = Certificate(
             lower_bound_usd_per_hour=lower,
-            gap=gap,
+            gap=relative_gap(usd, lower),
             cuts=self.cuts,
             evaluations=self.evaluations,
             nodes=nodes,
@@ -287,7 +292,7 @@ class _Search:
             solver=self.options.solver,
             solve_time_s=self.options.clock() - self.started,
         )
-        return SearchResult(self.best, self.cost if self.best else float("inf"), certificate)
+        return SearchResult(self.best, usd, certificate)
 
 
 def search(

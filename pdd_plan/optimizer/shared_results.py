@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pdd_plan.fleet.problem import Candidate, FloatArray
-from pdd_plan.optimizer.search import OPTIMAL_GAP
+from pdd_plan.optimizer.results import proven_status, relative_gap
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,10 @@ class SharedResult:
     @property
     def gap(self) -> float:
         """(cost - bound) / cost; infinite without a plan."""
-        if self.candidates is None:
-            return float("inf")
-        if self.usd_per_hour <= 0.0:
-            return 0.0
-        return max(0.0, 1.0 - self.lower_bound_usd_per_hour / self.usd_per_hour)
+        return relative_gap(self.usd_per_hour, self.lower_bound_usd_per_hour)
 
     @property
     def status(self) -> str:
         """``optimal``, ``feasible``, ``infeasible`` (proven) or ``unknown``."""
-        if self.candidates is None:
-            proven = self.lower_bound_usd_per_hour == float("inf")
-            return "infeasible" if proven else "unknown"
-        return "optimal" if self.gap <= OPTIMAL_GAP else "feasible"
+        found = self.candidates is not None
+        return proven_status(self.gap, self.lower_bound_usd_per_hour, found=found)
