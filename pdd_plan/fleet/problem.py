@@ -271,6 +271,11 @@ class Problem:
             i for i, pool in enumerate(self.pools) if pool.site == site and pool.role == role
         )
 
+    @property
+    def plan_thresholds(self) -> tuple[int, ...]:
+        """Indices of the thresholds that a plan may use."""
+        return self.allowed_thresholds or tuple(range(self.thresholds.size))
+
     def relayed(self, threshold_index: int) -> BoolArray:
         """Which atoms go through the relay at a threshold, shape (atoms,)."""
         return self.relay_from <= threshold_index

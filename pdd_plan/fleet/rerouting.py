@@ -78,8 +78,7 @@ def strain(model: PathModel, candidate: Candidate) -> Strain:
 def settings_of(problem: Problem, first: Candidate) -> Iterator[tuple[int, float]]:
     """Thresholds that a router may be set to, and slot waits: all but a candidate's own pair."""
     own = (first.threshold_index, first.slot_wait)
-    allowed = problem.allowed_thresholds or range(problem.thresholds.size)
-    near = sorted(allowed, key=lambda index: abs(index - first.threshold_index))
+    near = sorted(problem.plan_thresholds, key=lambda index: abs(index - first.threshold_index))
     waits = sorted({*problem.slot_waits, first.slot_wait}, key=lambda w: w != first.slot_wait)
     yield from (pair for pair in product(near, waits) if pair != own)
 

@@ -66,7 +66,7 @@ class Scope:
         """Thresholds to try: one where no open lane can relay, since all are then alike."""
         if self.thresholds is not None:
             return self.thresholds
-        allowed = problem.allowed_thresholds or tuple(range(problem.thresholds.size))
+        allowed = problem.plan_thresholds
         relays = any(not problem.lanes[i].local for i in self.lanes_of(problem))
         return allowed if relays else allowed[:1]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
+from pdd_plan.fleet.problem import Candidate, FloatArray
 from pdd_plan.fleet.size_limits import SizeLimits
 from pdd_plan.fleet.size_routing import EngineChoice, SizeFleet, StageRates
 
@@ -109,7 +109,7 @@ def best_by_size(
     SizeResult
         The best fleet; of equals the cheaper one, then the one of the earlier threshold.
     """
-    allowed = _allowed(fleet.problem) if thresholds is None else tuple(thresholds)
+    allowed = fleet.problem.plan_thresholds if thresholds is None else tuple(thresholds)
     best: SizePlan | None = None
     fleets = 0
     for choice in fleet.choices():
@@ -167,12 +167,6 @@ def choice_of(fleet: SizeFleet, candidate: Candidate) -> tuple[EngineChoice, tup
         picked.append(used[0])
         counts.append(candidate.engines[used[0]])
     return EngineChoice(*picked), (counts[0], counts[1], counts[2])
-
-
-def _allowed(problem: Problem) -> tuple[int, ...]:
-    if problem.allowed_thresholds is not None:
-        return problem.allowed_thresholds
-    return tuple(range(problem.thresholds.size))
 
 
 def _value(plan: SizePlan, goal: SizeGoal) -> float:

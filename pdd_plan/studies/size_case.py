@@ -65,7 +65,7 @@ class SizeCase:
 
     def few_thresholds(self) -> tuple[int, ...]:
         """Thresholds to look at within limits, where one takes much longer: evenly some of them."""
-        allowed = self.problem.allowed_thresholds or tuple(range(self.problem.thresholds.size))
+        allowed = self.problem.plan_thresholds
         if len(allowed) <= LIMITED_THRESHOLDS:
             return allowed
         step = (len(allowed) - 1) / (LIMITED_THRESHOLDS - 1)
