@@ -79,8 +79,7 @@ class _State:
         for limit in limits:
             ttft = self.ttft_of_part[limit.traffic, limit.region]
             law = ttft if limit.metric == "ttft" else self.tpot
-            value = law.mean if limit.percentile == 0 else law.quantile(limit.probability)
-            if value > limit.limit_s:
+            if law.at_limit(limit) > limit.limit_s:
                 return False
         return True
 

@@ -167,7 +167,7 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
         relay_request_fraction=relayed.requests,
         relay_token_fraction=relayed.tokens / total_tokens,
         relay_tokens=relayed.tokens / relayed.requests if relayed.requests else 0.0,
-        limits=tuple(_limit(limit, parts.law_for(limit)) for limit in problem.limits),
+        limits=tuple(limit_result(limit, parts.law_for(limit)) for limit in problem.limits),
         check=checked,
         handoff_mode=mode,
         flows=tuple(flows),
@@ -176,11 +176,11 @@ def evaluate(problem: Problem, candidate: Candidate, model: PathModel | None = N
     )
 
 
-def _limit(limit: Limit, law: Law | None) -> LimitResult:
+def limit_result(limit: Limit, law: Law | None) -> LimitResult:
+    """What is predicted of a limit by the law of its latency; None where no request has it."""
     if law is None:
         return LimitResult(limit, 0.0, 1.0)
-    predicted = law.mean if limit.percentile == 0 else law.quantile(limit.probability)
-    return LimitResult(limit, predicted, law.cdf(limit.limit_s))
+    return LimitResult(limit, law.at_limit(limit), law.cdf(limit.limit_s))
 
 
 def _flows(problem: Problem, candidate: Candidate, multiplier: float) -> list[LaneFlow]:

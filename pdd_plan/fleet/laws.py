@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pdd_plan.fleet.prefill import visible_transfer_s
-from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
+from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
 from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState, slot_wait_masses
 from pdd_plan.fleet.transfer import rdma_s
 from pdd_plan.queueing import TimeGrid, point_masses, waiting_time_pmf
@@ -70,6 +70,10 @@ class Law:
         before = float(below[index - 1]) if index else 0.0
         inside = (probability - before) / max(float(below[index]) - before, 1e-300)
         return max(0.0, self.step_s * (index - 0.5 + inside))
+
+    def at_limit(self, limit: Limit) -> float:
+        """What a limit is about [s]: the mean, or the percentile."""
+        return self.mean if limit.percentile == 0 else self.quantile(limit.probability)
 
 
 def mixture(parts: Sequence[tuple[float, Law]]) -> Law:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult
-from pdd_plan.fleet.evaluate import Evaluation, LimitResult, PoolState
+from pdd_plan.fleet.evaluate import Evaluation, PoolState, limit_result
 from pdd_plan.fleet.laws import Law, PathLaws, mixture
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.size_routing import EngineChoice, SizeFleet
@@ -76,7 +76,7 @@ def evaluate_by_size(
         relay_request_fraction=0.0,
         relay_token_fraction=0.0,
         relay_tokens=0.0,
-        limits=_limits(problem, merged),
+        limits=tuple(limit_result(limit, merged[limit.metric]) for limit in problem.limits),
         check=CheckResult((), tuple(0.0 for _ in problem.pools)),
         handoff_mode="one_shot",
         flows=(),
@@ -202,12 +202,3 @@ def _line_use(fleet: SizeFleet, candidate: Candidate, peak: float) -> tuple[floa
         size = float(problem.atoms.weight[sent] @ problem.transfer_bytes[sent])
         use[fleet.remote_lane] = peak * size / (float(lane.bytes_per_s[level]) * lane.efficiency)
     return tuple(use)
-
-
-def _limits(problem: Problem, laws: dict[str, Law]) -> tuple[LimitResult, ...]:
-    out = []
-    for limit in problem.limits:
-        law = laws[limit.metric]
-        predicted = law.mean if limit.percentile == 0 else law.quantile(limit.probability)
-        out.append(LimitResult(limit, predicted, law.cdf(limit.limit_s)))
-    return tuple(out)
