@@ -248,8 +248,8 @@ def _period(
         decode_loads = {i: loads[i] for i in decode}
         for kind in range(len(problem.classes)) if problem.classes else (None,):
             path = laws.lane(candidate, flow, prefill, decode, decode_loads, relay, kind)
-            for name, (size, law) in path.items():
-                parts.add(name, flow.lane, kind or 0, share * size, law)
+            for (metric, route), (size, law) in path.items():
+                parts.add(metric, route, flow.lane, kind or 0, share * size, law)
         relayed.requests += share * float(flow.relayed.sum())
         if flow.lane in work:
             relayed.tokens += share * float(flow.relayed @ work[flow.lane].tokens)

@@ -7,24 +7,10 @@ what differs is the way between users and sites, a constant that is added on eve
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
-from pdd_plan.fleet.laws import Law, mixture
+from pdd_plan.fleet.laws import Law, Route, mixture
 from pdd_plan.fleet.problem import Limit, Problem
 from pdd_plan.scenario.policy import Metric
-
-Route = Literal["direct", "relay"]
-
-
-PARTS: dict[str, tuple[Metric, Route | None]] = {
-    "direct": ("ttft", "direct"),
-    "relay": ("ttft", "relay"),
-    "e2e_direct": ("e2e", "direct"),
-    "e2e_relay": ("e2e", "relay"),
-    "tpot": ("tpot", None),
-    "gap": ("handoff_gap", None),
-}
-"""Latency and route of the laws of a lane; those without a route are the same for all users."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +75,10 @@ class PathParts:
     problem: Problem
     parts: list[PathPart] = field(default_factory=list)
 
-    def add(self, name: str, lane: int, kind: int, weight: float, law: Law) -> None:
-        """Add the law of a lane by its name in :meth:`PathLaws.lane`, for users of each region."""
-        metric, route = PARTS[name]
+    def add(
+        self, metric: Metric, route: Route | None, lane: int, kind: int, weight: float, law: Law
+    ) -> None:
+        """Add a law of a lane, as of :meth:`PathLaws.lane`, for users of each region."""
         if route is None:
             self.parts.append(PathPart(metric, None, kind, None, weight, law))
             return

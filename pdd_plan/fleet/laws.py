@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
 from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState, slot_wait_masses
 from pdd_plan.fleet.transfer import rdma_s
 from pdd_plan.queueing import TimeGrid, point_masses, waiting_time_pmf
+from pdd_plan.scenario.policy import Metric
+
+Route = Literal["direct", "relay"]
 
 GRID_SIZE = 4096
 """Points of a time grid."""
@@ -152,10 +156,11 @@ class PathLaws:
         decode_loads: Mapping[int, float],
         relay: RelaySite,
         kind: int | None = None,
-    ) -> dict[str, tuple[float, Law]]:
+    ) -> dict[tuple[Metric, Route | None], tuple[float, Law]]:
         """Laws of one lane with weights, between its sites and without the way to users.
 
-        By name: TTFT ``direct`` and ``relay``, ``e2e_direct``, ``e2e_relay``, ``tpot``, ``gap``.
+        By latency and route: TTFT and end to end for each route with requests; those without a
+        route, TPOT and the gap at the hand-off, are the same for users everywhere.
 
         Parameters
         ----------
@@ -174,39 +179,39 @@ class PathLaws:
             weight = np.where(inside, weight, 0.0)
             flow = replace(flow, relayed=np.where(inside, flow.relayed, 0.0))
         direct = weight - flow.relayed
-        out: dict[str, list[tuple[float, Law]]] = {}
+        out: dict[tuple[Metric, Route | None], list[tuple[float, Law]]] = {}
         decoders = _shares(decode_loads)
         relays = {i: 1.0 / len(relay.pools) for i in relay.pools}
         tokens = self._token_points(decode, decoders)
         made = relay.work[flow.lane].tokens if flow.lane in relay.work else None
+        routes: tuple[Route, Route] = ("direct", "relay")
+        sides = (direct, flow.relayed), (decoders, relays), (decode, relay.pools), (None, made)
+        ways = list(zip(routes, *sides, strict=True))
         for pool, share in _shares(prefill).items():
-            for routes, share_out, states, name, by_relay in (
-                (direct, decoders, decode, "direct", None),
-                (flow.relayed, relays, relay.pools, "relay", made),
-            ):
-                if routes.sum() <= 1e-15:
+            for route, sent, share_out, states, by_relay in ways:
+                if sent.sum() <= 1e-15:
                     continue
                 for slot_pool, slot_share in share_out.items():
-                    part = share * slot_share * float(routes.sum())
+                    part = share * slot_share * float(sent.sum())
                     ttft, e2e = self._path(
                         candidate,
                         flow,
                         pool,
                         prefill[pool],
                         states[slot_pool],
-                        routes,
-                        name,
+                        sent,
+                        route,
                         tokens,
                         by_relay,
                     )
-                    out.setdefault(name, []).append((part, ttft))
-                    out.setdefault(f"e2e_{name}", []).append((part, e2e))
-        result = {name: (sum(w for w, _ in parts), mixture(parts)) for name, parts in out.items()}
+                    out.setdefault(("ttft", route), []).append((part, ttft))
+                    out.setdefault(("e2e", route), []).append((part, e2e))
+        result = {key: (sum(w for w, _ in parts), mixture(parts)) for key, parts in out.items()}
         total = float(weight.sum())
-        result["tpot"] = (total, self._tpot(flow, total, decode, decoders, relay))
+        result["tpot", None] = (total, self._tpot(flow, total, decode, decoders, relay))
         gap = self._gap(flow, relay)
         if gap is not None:
-            result["gap"] = gap
+            result["handoff_gap", None] = gap
         return result
 
     def _tpot(
@@ -264,7 +269,7 @@ class PathLaws:
         load_per_s: float,
         slot: SlotState,
         weights: FloatArray,
-        route: str,
+        route: Route,
         token_points: tuple[FloatArray, FloatArray],
         made: FloatArray | None,
     ) -> tuple[Law, Law]:

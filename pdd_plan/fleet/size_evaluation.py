@@ -9,12 +9,13 @@ import numpy as np
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult
 from pdd_plan.fleet.evaluate import Evaluation, PoolState, limit_result
-from pdd_plan.fleet.laws import Law, PathLaws, mixture
+from pdd_plan.fleet.laws import Law, PathLaws, Route, mixture
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.size_routing import EngineChoice, SizeFleet
 from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState
 from pdd_plan.fleet.transfer import LaneState, lane_state
 from pdd_plan.queueing import continuous_batching
+from pdd_plan.scenario.policy import Metric
 
 IDLE_SHARE = 1e-6
 """Share of the planned load that stands for an idle fleet."""
@@ -53,15 +54,15 @@ def evaluate_by_size(
     """
     problem = fleet.problem
     load = sum(candidate.flows_per_s)
-    parts: dict[str, list[tuple[float, Law]]] = {k: [] for k in ("ttft", "tpot", "e2e")}
+    parts: dict[Metric, list[tuple[float, Law]]] = {"ttft": [], "tpot": [], "e2e": []}
     by_site: dict[bool, list[tuple[float, Law]]] = {True: [], False: []}
     pairs = zip(problem.period_multipliers, problem.period_weights, strict=True)
     for multiplier, weight in pairs:
         rate = load * float(multiplier) * (IDLE_SHARE if idle else 1.0)
         for remote, share, laws in _period(fleet, candidate, choice, rate):
-            for key, law in (("ttft", "direct"), ("tpot", "tpot"), ("e2e", "e2e_direct")):
-                parts[key].append((float(weight) * share, laws[law][1]))
-            by_site[remote].append((float(weight) * share, laws["direct"][1]))
+            for (metric, _), (_, law) in laws.items():
+                parts[metric].append((float(weight) * share, law))
+            by_site[remote].append((float(weight) * share, laws["ttft", "direct"][1]))
     merged = {key: mixture(laws) for key, laws in parts.items()}
     peak = load * problem.peak_multiplier
     return Evaluation(
@@ -87,7 +88,7 @@ def evaluate_by_size(
 
 def _period(
     fleet: SizeFleet, candidate: Candidate, choice: EngineChoice, rate: float
-) -> list[tuple[bool, float, dict[str, tuple[float, Law]]]]:
+) -> list[tuple[bool, float, dict[tuple[Metric, Route | None], tuple[float, Law]]]]:
     """Laws of each path at a rate of all requests, with the path's share of them."""
     index = candidate.threshold_index
     level = max(candidate.levels[fleet.remote_lane], 0)
