@@ -13,6 +13,7 @@ to one candidate. It is sufficient for the full model of :mod:`pdd_plan.fleet.ev
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -56,6 +57,18 @@ class PathModel:
         self.lanes = LaneModel(problem, self.slot_pools)
         self.rules = PathRules(problem, self.grid, self.prefill, self.lanes)
         self._ideal = lru_cache(maxsize=8192)(self._ideal_reached)
+
+    def revised(self, problem: Problem) -> PathModel:
+        """The rule of a problem that differs in rate, stock, power, prices and engine counts only.
+
+        Parameters
+        ----------
+        problem : Problem
+            What engines and lanes can do is as before, so all tables are shared.
+        """
+        other = copy.copy(self)
+        other.problem = problem
+        return other
 
     # --- lanes ---------------------------------------------------------------------------------
 

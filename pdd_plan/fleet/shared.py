@@ -8,7 +8,6 @@ once, by its size.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -262,21 +261,6 @@ def _first_levels(lane: LaneOption, count: int) -> LaneOption:
     return replace(
         lane, bytes_per_s=lane.bytes_per_s[:count], usd_per_hour=lane.usd_per_hour[:count]
     )
-
-
-def revised(model: PathModel, problem: Problem) -> PathModel:
-    """The path model of a problem that differs in prices, stock and power alone.
-
-    Parameters
-    ----------
-    model : PathModel
-        Of the original; its tables are shared.
-    problem : Problem
-        Pools and lanes as before, but for their prices and how much there is.
-    """
-    other = copy.copy(model)
-    other.problem = problem
-    return other
 
 
 @dataclass(frozen=True)

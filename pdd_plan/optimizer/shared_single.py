@@ -10,7 +10,7 @@ import numpy as np
 
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray
-from pdd_plan.fleet.shared import SharedProblem, revised
+from pdd_plan.fleet.shared import SharedProblem
 from pdd_plan.fleet.stability import shortfall
 from pdd_plan.optimizer.search import Scope, SearchOptions, search
 from pdd_plan.optimizer.shared_branch import Allocation
@@ -112,7 +112,7 @@ class SingleSearches:
                 progress=None,
                 first_feasible=False,
             ),
-            revised(self.models[service], problem),
+            self.models[service].revised(problem),
             Scope(self.lanes[service] - closed, self.scopes[service].thresholds),
         )
         bound = result.certificate.lower_bound_usd_per_hour

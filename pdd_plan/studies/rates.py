@@ -7,7 +7,6 @@ one fleet found, or one rate proven impossible, says something of every lower or
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from dataclasses import dataclass, replace
@@ -185,9 +184,7 @@ class Rates:
     def at(self, rate_per_s: float) -> tuple[Problem, PathModel]:
         """Return problem and path model at a rate; the tables are those of the first."""
         problem = replace(self.problem, arrival_rate_per_s=rate_per_s)
-        model = copy.copy(self.model)
-        model.problem = problem
-        return problem, model
+        return problem, self.model.revised(problem)
 
     def ask(
         self,

@@ -18,7 +18,7 @@ from pdd_plan.studies.outages import outage_model
 from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.searching import search_plan
 from pdd_plan.studies.shared_prices import paid_part, shared_prices
-from pdd_plan.studies.spares import plan_spares, with_counts
+from pdd_plan.studies.spares import plan_spares
 
 SEARCH_SHARE = 0.6
 """Share of the time for the cheapest fleets of each case; the rest is for those that survive."""
@@ -175,7 +175,7 @@ class Cases:
         *parts, rest = shared_prices(self.left.problem, self.tolerance.outages)
         total = self._rest(rest)
         for trial, outage in zip(parts, self.tolerance.outages, strict=True):
-            model, scope = with_counts(self.left, trial), self.scope_without(outage)
+            model, scope = self.left.revised(trial), self.scope_without(outage)
             result = search_plan(trial, self._next_options(), model, scope)
             total += result.certificate.lower_bound_usd_per_hour
             if result.candidate is not None:
@@ -186,12 +186,12 @@ class Cases:
     def _rest(self, priced: Problem) -> float:
         """Least cost of what no loss pays for, with nothing lost or spare engines out."""
         if self.tolerance.spares:
-            model = with_counts(self.left, priced)
+            model = self.left.revised(priced)
             options = self._next_options().search_options()
             result = plan_spares(model, self.tolerance.spares, options)
         else:
             usual = replace(self.model.problem, pools=priced.pools, lanes=priced.lanes)
-            model = with_counts(self.model, usual)
+            model = self.model.revised(usual)
             result = search_plan(usual, self._next_options(), model)
         if result.candidate is not None:
             self.survival.suggest(None, result.candidate)

@@ -9,7 +9,7 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.optimizer.search import Scope, search
 from pdd_plan.studies.resilience_cases import Case, Cases
-from pdd_plan.studies.spares import plan_spares, with_counts
+from pdd_plan.studies.spares import plan_spares
 from pdd_plan.studies.survivors import union
 
 ROOMY = 0.7
@@ -70,7 +70,7 @@ def _aligned(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
     for case in found[1:]:
         if case.outage is None or not fleets:
             continue
-        trial = with_counts(cases.left, _only_pools_of(problem, union(fleets)))
+        trial = cases.left.revised(_only_pools_of(problem, union(fleets)))
         scope = cases.scope_without(case.outage)
         result = search(trial.problem, cases.brief_options(), trial, scope)
         if result.candidate is None:
@@ -117,7 +117,7 @@ def _parts_of_demand(
     """Engines of each site for an even part of the demand: prefill and relay, or decode."""
     problem = cases.left.problem
     rate = problem.arrival_rate_per_s / count
-    model = PathModel(replace(problem, arrival_rate_per_s=rate))
+    model = cases.left.revised(replace(problem, arrival_rate_per_s=rate))
     for site in sites:
         lanes = Scope().lanes_of(problem)
         here = [

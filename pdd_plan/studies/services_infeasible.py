@@ -11,7 +11,7 @@ import numpy as np
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Change, Failure, Infeasibility
 from pdd_plan.fleet.problem import FloatArray
-from pdd_plan.fleet.shared import BuiltServices, SharedProblem, revised
+from pdd_plan.fleet.shared import BuiltServices, SharedProblem
 from pdd_plan.optimizer.search import search
 from pdd_plan.optimizer.shared import search_shared
 from pdd_plan.optimizer.shared_results import SharedResult
@@ -145,7 +145,7 @@ class _Trials:
         prices[row] = 1.0
         priced = problem.priced(replace(own, pools=cheap), prices, np.zeros(len(problem.lines)))
         limits = replace(self.options.search_options(), time_limit_s=self.left_s(), progress=None)
-        result = search(priced, limits, revised(self.services.models[service], priced))
+        result = search(priced, limits, self.services.models[service].revised(priced))
         bound = result.certificate.lower_bound_usd_per_hour
         if not math.isfinite(bound):
             return 0.0

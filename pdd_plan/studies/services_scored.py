@@ -11,7 +11,7 @@ from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.fleet.goodput import goodput
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
-from pdd_plan.fleet.shared import BuiltServices, SharedProblem, revised
+from pdd_plan.fleet.shared import BuiltServices, SharedProblem
 from pdd_plan.scenario.services import SharedScenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.plan_options import PlanOptions
@@ -64,7 +64,7 @@ def service_plans(
         out[name] = assemble_plan(
             scenario.scenarios[name],
             built,
-            revised(services.models[position], own.problem),
+            services.models[position].revised(own.problem),
             own,
             tuple(one[position] for one in simpler),
             options,
@@ -85,7 +85,7 @@ def _scored(shared: SharedScored) -> tuple[Scored, ...]:
     out = []
     for position, candidate in enumerate(shared.candidates):
         priced = _at_shares(problem, position, reserved)
-        model = revised(services.models[position], priced)
+        model = services.models[position].revised(priced)
         out.append(
             Scored(
                 shared.name,

@@ -9,7 +9,6 @@ the charge exact.
 
 from __future__ import annotations
 
-import copy
 import heapq
 import math
 import time
@@ -71,16 +70,6 @@ def plan_spares(
     return _Spares(model, spares, options, scope or Scope()).run()
 
 
-def with_counts(model: PathModel, problem: Problem) -> PathModel:
-    """The rule of a problem that differs in numbers of engines, stock, power and prices only.
-
-    What engines and lanes can do is the same, so that all tables are shared.
-    """
-    other = copy.copy(model)
-    other.problem = problem
-    return other
-
-
 class _Spares:
     def __init__(self, model: PathModel, spares: int, options: SearchOptions, scope: Scope) -> None:
         self.model = model
@@ -140,7 +129,7 @@ class _Spares:
             time_limit_s=max(self.deadline - time.monotonic(), 0.1),
             below_usd_per_hour=self.cost - charge,
         )
-        result = search(trial, options, with_counts(self.model, trial), self.scope)
+        result = search(trial, options, self.model.revised(trial), self.scope)
         self.searches += 1
         self.cuts += result.certificate.cuts
         self.evaluations += result.certificate.evaluations
