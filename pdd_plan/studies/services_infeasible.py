@@ -183,7 +183,11 @@ class _Trials:
         if self.left_s() <= 0.0:
             return False
         problem = _with_more(self.services.problem, index, most)
-        models = [PathModel(one) for one in problem.problems]
+        if problem.rows[index].kind == "line":
+            models = [PathModel(one) for one in problem.problems]
+        else:
+            pairs = zip(self.services.models, problem.problems, strict=True)
+            models = [model.revised(one) for model, one in pairs]
         limits = replace(
             self.options.search_options(),
             time_limit_s=self.left_s(),

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Problem
 from pdd_plan.fleet.stability import shortfall
 from pdd_plan.optimizer.search import SearchOptions, search
@@ -17,6 +18,10 @@ MOST_TIMES = 64.0
 EXPLAIN_S = 20.0
 """Time for all trials together [s]; what is not found by then is left out."""
 
+SAME_TABLES = frozenset({"pools", "stock", "site_watts", "site_chips", "arrival_rate_per_s"})
+"""Fields of a problem that leave the times of engines and lanes as they are; of pools, only the
+numbers of engines are changed."""
+
 ROUNDS = 6
 """Bisection rounds for a change: about 2 % of the span."""
 
@@ -26,6 +31,7 @@ class Trials:
 
     def __init__(self, problem: Problem, options: SearchOptions) -> None:
         self.problem = problem
+        self.model = PathModel(problem)
         self.options = replace(options, first_feasible=True)
         self.deadline = time.monotonic() + EXPLAIN_S
 
@@ -36,7 +42,8 @@ class Trials:
         if left_s <= 0.0 or shortfall(trial):
             return False
         options = replace(self.options, time_limit_s=min(self.options.time_limit_s, left_s))
-        return search(trial, options).candidate is not None
+        model = self.model.revised(trial) if changes.keys() <= SAME_TABLES else None
+        return search(trial, options, model).candidate is not None
 
     def smallest(self, feasible_at: Callable[[float], bool], start: float = 1.0) -> float | None:
         """Smallest factor above a start at which a change suffices, to a few percent."""
