@@ -9,7 +9,7 @@ from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.optimizer.search import Scope, search
 from pdd_plan.studies.resilience_cases import Case, Cases
-from pdd_plan.studies.spares import plan_spares
+from pdd_plan.studies.spares import plan_spares, with_spares
 from pdd_plan.studies.survivors import union
 
 ROOMY = 0.7
@@ -31,10 +31,7 @@ def starts(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
     if usual:  # spares first: their setting holds with nothing lost, too
         yield union([*reversed(usual), *apart])
     for first in apart:
-        spared = replace(
-            first, engines=tuple(n + cases.tolerance.spares if n else 0 for n in first.engines)
-        )
-        yield union([spared, *apart])
+        yield union([with_spares(first, cases.tolerance.spares), *apart])
     if cases.tolerance.spares:
         yield from _untouched(cases, apart)
     if cases.paid:
@@ -78,8 +75,7 @@ def _aligned(cases: Cases, found: list[Case]) -> Iterator[Candidate]:
         cases.survival.suggest(case.outage, result.candidate)
         fleets.append(result.candidate)
     if fleets:
-        spared = tuple(n + cases.tolerance.spares if n else 0 for n in fleets[0].engines)
-        yield union([replace(fleets[0], engines=spared), *fleets])
+        yield union([with_spares(fleets[0], cases.tolerance.spares), *fleets])
 
 
 def _spread(cases: Cases, usual: list[Candidate]) -> Iterator[Candidate]:
@@ -106,9 +102,9 @@ def _spread(cases: Cases, usual: list[Candidate]) -> Iterator[Candidate]:
     )
     whole = replace(union(fleets), levels=levels, flows_per_s=(0.0,) * len(levels))
     for more in (0, 1, 2):
-        counts = tuple(n + more if n else 0 for n in whole.engines)
+        larger = with_spares(whole, more)
         for threshold, wait in dict.fromkeys((f.threshold_index, f.slot_wait) for f in fleets):
-            yield replace(whole, engines=counts, threshold_index=threshold, slot_wait=wait)
+            yield replace(larger, threshold_index=threshold, slot_wait=wait)
 
 
 def _parts_of_demand(

@@ -70,6 +70,11 @@ def plan_spares(
     return _Spares(model, spares, options, scope or Scope()).run()
 
 
+def with_spares(fleet: Candidate, spares: int) -> Candidate:
+    """The fleet with so many engines more in every pool in use."""
+    return replace(fleet, engines=tuple(n + spares if n else 0 for n in fleet.engines))
+
+
 class _Spares:
     def __init__(self, model: PathModel, spares: int, options: SearchOptions, scope: Scope) -> None:
         self.model = model
@@ -202,13 +207,9 @@ class _Spares:
             site_watts={site: max(limit, 0.0) for site, limit in watts.items()},
         )
 
-    def _with_spares(self, chosen: Candidate) -> Candidate:
-        counts = tuple(n + self.spares if n else 0 for n in chosen.engines)
-        return replace(chosen, engines=counts)
-
     def _offer(self, chosen: Candidate) -> None:
         """Keep a plan with its spares added, where stock and power have room for them."""
-        whole = self._with_spares(chosen)
+        whole = with_spares(chosen, self.spares)
         cost = whole.usd_per_hour(self.problem)
         if cost < self.cost and _fits(self.problem, whole):
             self.best, self.cost = whole, cost
@@ -244,17 +245,15 @@ class _Spares:
             if i != index and (chosen.engines[i] or i in branch.charged)
         ]
         cheapest = self._price(index) <= self._least(branch, [group])
-        return cheapest and not others and _fits(self.problem, self._with_spares(chosen))
+        return cheapest and not others and _fits(self.problem, with_spares(chosen, self.spares))
 
 
 def _fits(problem: Problem, candidate: Candidate) -> bool:
     """Whether stock and power have room for a fleet."""
-    used: dict[tuple[str, str], int] = {}
     watts: dict[str, float] = {}
     for count, pool in zip(candidate.engines, problem.pools, strict=True):
-        key = pool.site, pool.chip
-        used[key] = used.get(key, 0) + count * pool.chips_per_engine
         watts[pool.site] = watts.get(pool.site, 0.0) + count * pool.watts_per_engine
+    used = candidate.chips_used(problem)
     return all(chips <= problem.stock[key] for key, chips in used.items()) and all(
         watts.get(site, 0.0) <= limit * (1.0 + 1e-9) for site, limit in problem.site_watts.items()
     )

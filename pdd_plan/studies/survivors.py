@@ -105,9 +105,7 @@ class Cheaper:
         changed = True
         while changed and self._time():
             changed = False
-            for part in sorted(
-                self._in_use(fleet), key=lambda p: (p == last, -self._saving(fleet, p))
-            ):
+            for part in self._by_saving(fleet, last):
                 size = self._size(fleet, part)
                 size = min(size, biggest) if biggest else size
                 while size and self._time():
