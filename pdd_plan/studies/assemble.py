@@ -85,7 +85,7 @@ def assemble_plan(
         routing=routing_of(problem, main),
         pools=pools_of(problem, main),
         links=links_of(problem, main),
-        lanes=lanes_of(problem, main),
+        lanes=lanes_of(problem, candidate),
         goodput=goodput_of(problem, main.goodput),
         baselines=(
             *(_baseline(problem, one, reference) for one in baselines),
@@ -191,7 +191,7 @@ def _baseline(
         bcr=_bcr(problem, scored, reference[1]),
         pools=pools_of(problem, scored),
         links=links_of(problem, scored),
-        lanes=lanes_of(problem, scored),
+        lanes=lanes_of(problem, scored.candidate),
         routing=routing_of(problem, scored),
         gap=finite(certificate.gap) if certificate else None,
         reason=scored.reason or None,

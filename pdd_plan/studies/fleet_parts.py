@@ -119,11 +119,11 @@ def links_of(problem: Problem, scored: Scored) -> tuple[PlanLink, ...]:
     )
 
 
-def lanes_of(problem: Problem, scored: Scored) -> tuple[Lane, ...]:
+def lanes_of(problem: Problem, candidate: Candidate | None) -> tuple[Lane, ...]:
     """Share of the requests on each pair of prefill and decode site."""
-    if scored.candidate is None:
+    if candidate is None:
         return ()
-    total = sum(scored.candidate.flows_per_s)
+    total = sum(candidate.flows_per_s)
     return tuple(
         Lane(
             from_site=lane.source,
@@ -131,7 +131,7 @@ def lanes_of(problem: Problem, scored: Scored) -> tuple[Lane, ...]:
             name=lane.name or None,
             share=flow / total,
         )
-        for lane, flow in zip(problem.lanes, scored.candidate.flows_per_s, strict=True)
+        for lane, flow in zip(problem.lanes, candidate.flows_per_s, strict=True)
         if flow > 0.0
     )
 

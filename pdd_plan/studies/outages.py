@@ -12,10 +12,11 @@ from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.goodput import goodput
 from pdd_plan.fleet.outages import Outage, after_outage, usable_lanes, why_no_lane
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.plan import Lane, OutageResult
+from pdd_plan.fleet.plan import OutageResult
 from pdd_plan.fleet.problem import Candidate, Limit, Problem
 from pdd_plan.fleet.rerouting import reroute, share_out
 from pdd_plan.studies.figures import finite, goodput_of
+from pdd_plan.studies.fleet_parts import lanes_of
 from pdd_plan.studies.traffic_parts import latency_of, slo_of
 
 Rerouting = Literal["none", "shares", "threshold", "shares_and_threshold"]
@@ -83,7 +84,6 @@ def outage_result(
     chosen, seen, reason = (
         _best(model, left, lanes) if setting is None else (setting, *_seen(model, setting))
     )
-    total = sum(chosen.flows_per_s)
     return OutageResult(
         outage=outage.label,
         kind=outage.kind,
@@ -93,16 +93,7 @@ def outage_result(
         reason=reason,
         rerouting=_rerouting(whole, chosen),
         threshold=finite(float(problem.thresholds[chosen.threshold_index])),
-        lanes=tuple(
-            Lane(
-                from_site=lane.source,
-                to_site=lane.target,
-                name=lane.name or None,
-                share=flow / total,
-            )
-            for lane, flow in zip(problem.lanes, chosen.flows_per_s, strict=True)
-            if flow > 0.0
-        ),
+        lanes=lanes_of(problem, chosen),
         slo=slo_of(seen),
         latency=latency_of(seen),
         goodput=goodput_of(problem, goodput(problem, chosen, model)),
