@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
-from pdd_plan.fleet.goodput import goodput
+from pdd_plan.fleet.goodput import GoodputResult, goodput
 from pdd_plan.fleet.outages import Outage, after_outage, usable_lanes, why_no_lane
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import OutageResult
@@ -81,58 +81,67 @@ def outage_result(
             status="no_way_left",
             reason=why_no_lane(problem, left),
         )
-    chosen, seen, reason = (
-        _best(model, left, lanes) if setting is None else (setting, *_seen(model, setting))
-    )
+    seen = _best(model, left, lanes) if setting is None else _seen(model, setting)
     return OutageResult(
         outage=outage.label,
         kind=outage.kind,
         name=outage.name,
         engines_lost=lost,
-        status="overloaded" if seen is None else "kept" if _kept(seen) else "missed",
-        reason=reason,
-        rerouting=_rerouting(whole, chosen),
-        threshold=finite(float(problem.thresholds[chosen.threshold_index])),
-        lanes=lanes_of(problem, chosen),
-        slo=slo_of(seen),
-        latency=latency_of(seen),
-        goodput=goodput_of(problem, goodput(problem, chosen, model)),
+        status="kept" if seen.kept else "missed" if seen.evaluation else "overloaded",
+        reason=seen.reason,
+        rerouting=_rerouting(whole, seen.setting),
+        threshold=finite(float(problem.thresholds[seen.setting.threshold_index])),
+        lanes=lanes_of(problem, seen.setting),
+        slo=slo_of(seen.evaluation),
+        latency=latency_of(seen.evaluation),
+        goodput=goodput_of(problem, seen.goodput),
     )
 
 
-def _best(
-    model: PathModel, left: Candidate, lanes: tuple[int, ...]
-) -> tuple[Candidate, Evaluation | None, str]:
-    """Shares in proportion where they keep every limit, else those that miss and lose least."""
-    first = share_out(model.problem, left, lanes)
-    seen, reason = _seen(model, first)
-    if seen is not None and _kept(seen):
-        return first, seen, reason
-    other = reroute(model, left, lanes)
-    again, why = _seen(model, other)
-    if _rank(model, other, again) > _rank(model, first, seen):
-        return other, again, why
-    return first, seen, reason
+@dataclass(frozen=True)
+class _Seen:
+    """What is left with a setting of the router, and what users see of it.
+
+    Without an evaluation, and with the reason, where some queue has no end.
+    """
+
+    setting: Candidate
+    evaluation: Evaluation | None
+    reason: str
+    goodput: GoodputResult
+
+    @property
+    def limits_kept(self) -> int:
+        """How many limits are kept."""
+        return sum(one.met for one in self.evaluation.limits) if self.evaluation else 0
+
+    @property
+    def kept(self) -> bool:
+        """Whether every limit is."""
+        return self.evaluation is not None and self.limits_kept == len(self.evaluation.limits)
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        """The more the better: carries the demand, limits kept, goodput."""
+        return self.evaluation is not None, self.limits_kept, self.goodput.requests_per_s
 
 
-def _rank(
-    model: PathModel, candidate: Candidate, seen: Evaluation | None
-) -> tuple[bool, int, float]:
-    """The more the better: carries the demand, limits kept, goodput."""
-    kept = sum(one.met for one in seen.limits) if seen is not None else 0
-    return seen is not None, kept, goodput(model.problem, candidate, model).requests_per_s
-
-
-def _seen(model: PathModel, candidate: Candidate) -> tuple[Evaluation | None, str]:
-    """Prediction of the full model; None, and why, where some queue has no end."""
+def _seen(model: PathModel, setting: Candidate) -> _Seen:
+    """Predict a setting with the full model."""
+    reached = goodput(model.problem, setting, model)
     try:
-        return evaluate(model.problem, candidate, model), ""
+        return _Seen(setting, evaluate(model.problem, setting, model), "", reached)
     except UnstableQueueError as error:
-        return None, str(error)
+        return _Seen(setting, None, str(error), reached)
 
 
-def _kept(evaluation: Evaluation) -> bool:
-    return all(one.met for one in evaluation.limits)
+def _best(model: PathModel, left: Candidate, lanes: tuple[int, ...]) -> _Seen:
+    """Shares in proportion where they keep every limit, else those that miss and lose least."""
+    first = _seen(model, share_out(model.problem, left, lanes))
+    if first.kept:
+        return first
+    other = _seen(model, reroute(model, left, lanes))
+    return other if other.rank > first.rank else first
 
 
 def _rerouting(whole: Candidate, chosen: Candidate) -> Rerouting:
