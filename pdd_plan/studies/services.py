@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pdd_plan.errors import InputError, Issue, SolverError
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.problem import Candidate
 from pdd_plan.fleet.shared import BuiltServices, SharedProblem, build_shared
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.optimizer.search import Scope
@@ -157,7 +157,7 @@ def _given(
     scenario: SharedScenario, services: BuiltServices, plan: SharedPlan
 ) -> tuple[BuiltServices, tuple[Candidate, ...]]:
     """The services with the plan's thresholds and line sizes, and its fleets as candidates."""
-    problems: list[Problem] = []
+    models: list[PathModel] = []
     candidates: list[Candidate] = []
     issues: list[Issue] = []
     for name, built in services.built.items():
@@ -165,17 +165,17 @@ def _given(
             with naming(name):
                 alone = scenario.scenarios[name]
                 problem, candidate = candidate_of_plan(alone, built, plan.services[name])
-                require_carried(alone, candidate, PathModel(problem))
+                model = PathModel(problem)
+                require_carried(alone, candidate, model)
         except InputError as error:
             issues += error.issues
             continue
-        problems.append(problem)
+        models.append(model)
         candidates.append(candidate)
     if issues:
         raise InputError(issues)
-    shared = replace(services.problem, problems=tuple(problems))
-    models = tuple(PathModel(problem) for problem in problems)
-    return replace(services, problem=shared, models=models), tuple(candidates)
+    shared = replace(services.problem, problems=tuple(model.problem for model in models))
+    return replace(services, problem=shared, models=tuple(models)), tuple(candidates)
 
 
 def _check(scenario: SharedScenario, services: BuiltServices) -> None:
@@ -204,8 +204,7 @@ def _baselines(
     out = []
     for parts in zip(*kinds, strict=True):
         name, scopes = parts[0][0], [scope for _, scope in parts]
-        if options.progress is not None:
-            options.progress(f"baseline {name}")
+        options.tell(f"baseline {name}")
         if main.status == "optimal" and _best_of_parts(problem, main, scopes):
             out.append(replace(main, name=name))
             continue

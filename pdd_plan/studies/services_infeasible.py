@@ -49,8 +49,7 @@ def explain_shared(
     Infeasibility
         Reason, what falls short, and single changes each of which makes a plan.
     """
-    if options.progress is not None:
-        options.progress("looking for the smallest change that makes it feasible")
+    options.tell("looking for the smallest change that makes it feasible")
     refused = [n for n, ok in zip(services.problem.names, result.alone, strict=True) if not ok]
     if refused:
         return _of_services(scenario, services, refused, options)

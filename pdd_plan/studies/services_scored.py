@@ -55,7 +55,12 @@ def service_plans(
     """Each service's part of the answer as a plan of its own, lines at its share of their price."""
     services = main.services
     scored = _scored(main)
-    simpler = [_scored(baseline) for baseline in baselines]
+    simpler = [
+        tuple(replace(one, name=baseline.name) for one in scored)
+        if baseline.candidates is main.candidates  # the plan itself is the best of its kind
+        else _scored(baseline)
+        for baseline in baselines
+    ]
     out = {}
     for position, name in enumerate(services.problem.names):
         own = scored[position]

@@ -188,10 +188,8 @@ def _rows(
         if name == "TPOT":
             chosen = (0.0, 90.0)
         for percentile in chosen:
-            value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
-            label = f"{name} {_percentile_text(percentile)}"
             limit = limits.get((key, percentile))
-            rows.append(_row(label, "s", value, summary.percentile(percentile), limit))
+            rows.append(_percentile_row(name, law, summary, percentile, limit))
     rows += _group_rows(problem, predicted, measured)
     rows.append(
         _row(
@@ -255,16 +253,19 @@ def _group_rows(
             summary = summaries[metric]
             if law is None or summary.count == 0:
                 continue
-            value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
-            name = traffic or region or "others"
-            label = f"{name}: {TITLES[metric]} {_percentile_text(percentile)}"
+            name = f"{traffic or region or 'others'}: {TITLES[metric]}"
             limit = limits.get((traffic, region, metric, percentile))
-            rows.append(_row(label, "s", value, summary.percentile(percentile), limit))
+            rows.append(_percentile_row(name, law, summary, percentile, limit))
     return rows
 
 
-def _percentile_text(percentile: float) -> str:
-    return "mean" if percentile == 0.0 else f"P{percentile:g}"
+def _percentile_row(
+    name: str, law: Law, summary: Summary, percentile: float, limit: float | None
+) -> Comparison:
+    """A percentile of a time, or its mean, which is percentile 0."""
+    value = law.mean if percentile == 0.0 else law.quantile(percentile / 100.0)
+    text = "mean" if percentile == 0.0 else f"P{percentile:g}"
+    return _row(f"{name} {text}", "s", value, summary.percentile(percentile), limit)
 
 
 def _row(
