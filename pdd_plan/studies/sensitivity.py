@@ -49,23 +49,21 @@ def sensitivity(scenario: Scenario, plan: Plan) -> Question[tuple[Sensitivity, .
     """
     probes = probes_of(scenario, plan)
     outcomes = yield [(probe.change,) for probe in probes]
+    own, objective = outcome_of(plan), scenario.objective
     return tuple(
-        _entry(
-            probe, _not_worse(probe, outcome, plan, scenario.objective), plan, scenario.objective
-        )
+        _entry(probe, _not_worse(probe, outcome, own, objective), own, objective)
         for probe, outcome in zip(probes, outcomes, strict=True)
     )
 
 
-def _not_worse(probe: Probe, outcome: Outcome, plan: Plan, objective: str) -> Outcome:
+def _not_worse(probe: Probe, outcome: Outcome, own: Outcome, objective: str) -> Outcome:
     """The plan itself where a change that only allows more led to a worse one, or to none.
 
     That happens where the search ran out of time; its bound holds for the plan, too.
     """
     if not probe.relaxes:
         return outcome
-    own = outcome_of(plan)
-    before, after = _measure(plan, objective), getattr(outcome, MOVES[objective])
+    before, after = _measure(own, objective), _measure(outcome, objective)
     if before is None or outcome.status == "input_error":
         return outcome
     if after is None:
@@ -77,9 +75,9 @@ def _not_worse(probe: Probe, outcome: Outcome, plan: Plan, objective: str) -> Ou
     return replace(own, gap=gap if gap is None else max(gap, 0.0))
 
 
-def _entry(probe: Probe, outcome: Outcome, plan: Plan, objective: str) -> Sensitivity:
+def _entry(probe: Probe, outcome: Outcome, own: Outcome, objective: str) -> Sensitivity:
     what = _WORDS[probe.kind].format(subject=probe.subject)
-    before, after = _measure(plan, objective), getattr(outcome, MOVES[objective])
+    before, after = _measure(own, objective), _measure(outcome, objective)
     relative = after / before - 1.0 if before and after is not None else None
     return Sensitivity(
         change=f"{what} {probe.value} instead of {probe.now}",
@@ -96,9 +94,9 @@ def _entry(probe: Probe, outcome: Outcome, plan: Plan, objective: str) -> Sensit
         direction="up" if probe.sign > 0 else "down",
         relative_change=relative,
         goodput_requests_per_s=outcome.goodput_requests_per_s,
-        same_fleet=_fleet(outcome) == _fleet(outcome_of(plan)) if outcome.planned else None,
+        same_fleet=_fleet(outcome) == _fleet(own) if outcome.planned else None,
         gap=outcome.gap,
-        within_gap=_within_gap(relative, _gap_of(plan), outcome.gap, objective),
+        within_gap=_within_gap(relative, own.gap, outcome.gap, objective),
     )
 
 
@@ -106,16 +104,9 @@ def _fleet(outcome: Outcome) -> tuple[object, ...]:
     return outcome.fleet, outcome.line_gbps, outcome.relay_request_fraction
 
 
-def _measure(plan: Plan, objective: str) -> float | None:
-    if objective == "goodput":
-        return plan.goodput.requests_per_s if plan.goodput is not None else None
-    key = MOVES[objective]
-    value: float | None = getattr(plan.cost, key) if plan.cost is not None else None
+def _measure(outcome: Outcome, objective: str) -> float | None:
+    value: float | None = getattr(outcome, MOVES[objective])
     return value
-
-
-def _gap_of(plan: Plan) -> float | None:
-    return plan.certificate.gap if plan.certificate is not None else None
 
 
 def _within_gap(
