@@ -80,12 +80,14 @@ def calibrate_scenario(
     found = measured_runs(scenario, read_measurements(file), options.chip)
     default = Efficiencies.default()
     keep = _kept_names(options.keep, calibration_names(found.runs))
+    doubted: dict[str, Doubt] = {}
     try:
-        everything = calibrate(found.runs, default, (), leave_one_out=False)
+        if keep:
+            everything = calibrate(found.runs, default, (), leave_one_out=False)
+            doubted = {doubt.name: doubt for doubt in everything.doubts}
         result = calibrate(found.runs, default, keep)
     except InputError as error:
         raise InputError(replace(one, file=str(file)) for one in error.issues) from error
-    doubted = {doubt.name: doubt for doubt in everything.doubts}
     if result.doubts:
         raise InputError(_refusals(result.doubts, default, str(file)))
     place = options.profile or _default_name(found)
