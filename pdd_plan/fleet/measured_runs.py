@@ -207,7 +207,7 @@ def _run(
     uncached = point.input_tokens - point.cached_tokens
     floor = float(times.prefill_floor_s(uncached, point.input_tokens))
     _check_floor(point, "ttft", ttft_s, floor, problems)
-    limits = [one for one in (scenario.serving.max_batch,) if one is not None]
+    most = scenario.serving.max_batch
     return MeasuredRun(
         chip=profile,
         model=model,
@@ -222,7 +222,7 @@ def _run(
         phase=phase,
         cached_tokens=0.0 if decode else point.cached_tokens,
         memory_fraction=scenario.serving.memory_fraction,
-        max_running=float(min(limits, default=np.inf)),
+        max_running=float(np.inf if most is None else most),
         wave_share=_wave_share(point),
     )
 
@@ -253,20 +253,12 @@ def _measured(point: MeasuredPoint, shape: EngineShape) -> tuple[float, float, s
     """Return TTFT, TPOT [s] and phase, rates turned into times."""
     nan = float("nan")
     if point.phase == "prefill":
-        uncached = point.input_tokens - point.cached_tokens
-        rate = point.input_tokens_per_s
-        return _given(point.ttft_s, uncached * shape.data_parallel / rate), nan, "prefill"
-    tokens_per_s = _given(point.output_tokens_per_s, point.requests_per_s * point.output_tokens)
-    per_token = point.concurrency / tokens_per_s
+        return point.prompt_s(shape.data_parallel), nan, "prefill"
     if point.phase == "decode":
-        return nan, _given(point.tpot_s, per_token), "decode"
+        return nan, point.step_s, "decode"
     if np.isnan(point.ttft_s) and np.isnan(point.tpot_s):
-        return nan, per_token, "throughput"
+        return nan, point.step_s, "throughput"
     return point.ttft_s, point.tpot_s, "serving"
-
-
-def _given(first: float, second: float) -> float:
-    return second if np.isnan(first) else first
 
 
 def _wave_share(point: MeasuredPoint) -> float:

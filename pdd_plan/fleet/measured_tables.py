@@ -83,10 +83,7 @@ def prefill_table(file: Path, chip: str, shape: EngineShape) -> PrefillTable:
     found: dict[float, list[float]] = {}
     for point in _points(file, "prefill", chip, shape):
         if not point.cached_tokens:
-            rate = point.input_tokens_per_s
-            implied = point.input_tokens * shape.data_parallel / rate
-            time = implied if np.isnan(point.ttft_s) else point.ttft_s
-            found.setdefault(point.input_tokens, []).append(time)
+            found.setdefault(point.input_tokens, []).append(point.prompt_s(shape.data_parallel))
     if not found:
         raise _none(file, "prefill", chip, shape, " with an empty cache")
     lengths = tuple(sorted(found))
@@ -113,9 +110,7 @@ def decode_table(file: Path, chip: str, shape: EngineShape) -> DecodeTable:
     """
     found: dict[tuple[float, float], list[float]] = {}
     for point in _points(file, "decode", chip, shape):
-        implied = point.concurrency / point.output_tokens_per_s
-        time = implied if np.isnan(point.tpot_s) else point.tpot_s
-        found.setdefault((point.concurrency, point.input_tokens), []).append(time)
+        found.setdefault((point.concurrency, point.input_tokens), []).append(point.step_s)
     if not found:
         raise _none(file, "decode", chip, shape)
     batches = tuple(sorted({batch for batch, _ in found}))

@@ -87,6 +87,27 @@ class MeasuredPoint:
     output_tokens_per_s: float = float("nan")
     requests_per_s: float = float("nan")
 
+    def prompt_s(self, data_parallel: int) -> float:
+        """Return the time of one prompt [s]: as measured, or by the rate of the engine.
+
+        Parameters
+        ----------
+        data_parallel : int
+            Prompts that the engine works on side by side.
+        """
+        uncached = self.input_tokens - self.cached_tokens
+        return _given(self.ttft_s, uncached * data_parallel / self.input_tokens_per_s)
+
+    @property
+    def step_s(self) -> float:
+        """Time of an output token [s]: as measured, or by a rate of the engine."""
+        made = self.requests_per_s * self.output_tokens
+        return _given(self.tpot_s, self.concurrency / _given(self.output_tokens_per_s, made))
+
+
+def _given(first: float, second: float) -> float:
+    return second if np.isnan(first) else first
+
 
 @dataclass(frozen=True)
 class Measurements:
