@@ -11,6 +11,7 @@ from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.build import BuiltProblem, build_problem
 from pdd_plan.fleet.efficiencies import scenario_efficiencies
 from pdd_plan.fleet.problem import FloatArray
+from pdd_plan.roofline.fit import get_value
 from pdd_plan.scenario import Scenario, scenario_from_data
 from pdd_plan.scenario.efficiencies import Efficiencies
 from pdd_plan.scenario.spread import Spread
@@ -55,7 +56,8 @@ def inputs_of(scenario: Scenario) -> tuple[UncertainValue, ...]:
 def _fitted(scenario: Scenario) -> Iterator[UncertainValue]:
     """Yield the efficiencies that have a range from their fit and that the scenario uses."""
     framework = scenario.serving.framework
-    for name, (low, high) in scenario_efficiencies(scenario).ranges.items():
+    efficiencies = scenario_efficiencies(scenario)
+    for name, (low, high) in efficiencies.ranges.items():
         field, _, owner = name.partition(".")
         if field not in Efficiencies.model_fields or (owner and framework not in (None, owner)):
             continue
@@ -63,8 +65,7 @@ def _fitted(scenario: Scenario) -> Iterator[UncertainValue]:
         path = ("efficiencies", key, owner) if owner else ("efficiencies", key)
         quantity = quantity_at(Scenario, path, None)
         assert quantity is not None
-        value = getattr(scenario_efficiencies(scenario), field)
-        center = float(value[owner] if owner else value)
+        center = get_value(efficiencies, name)
         size = to_si(1.0, quantity.unit, quantity.dimension)
         spread = Spread("range", low / size, high / size, center / size)
         yield UncertainValue(".".join(path), quantity.unit, spread, center / size)
