@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
 from pdd_plan.roofline.efficiencies import Efficiencies, replace_from_mapping
 from pdd_plan.scenario.efficiencies import Efficiencies as Section
+from pdd_plan.scenario.files import content_hash
 from pdd_plan.scenario.schema import Scenario
 
 
@@ -27,8 +31,29 @@ def scenario_efficiencies(scenario: Scenario, *own: Section | None) -> Efficienc
         if section is None:
             continue
         if section.file is not None:
-            result = Efficiencies.from_file(scenario.source.folder / section.file)
+            result = file_efficiencies(scenario.source.folder / section.file)
         changes = section.changes()
         if changes:
             result = replace_from_mapping(result, {**changes, "source": "scenario"})
     return result
+
+
+def file_efficiencies(path: Path) -> Efficiencies:
+    """Return the efficiencies of a file, which is read again only where it has changed.
+
+    Parameters
+    ----------
+    path : Path
+        As for `Efficiencies.from_file`.
+
+    Raises
+    ------
+    InputError
+        As `Efficiencies.from_file`.
+    """
+    return _read(path, content_hash(path))
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, _content: str) -> Efficiencies:
+    return Efficiencies.from_file(path)

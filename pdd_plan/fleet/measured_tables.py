@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from pdd_plan.errors import InputError, Issue
-from pdd_plan.fleet.measurements import MeasuredPoint, read_measurements
+from pdd_plan.fleet.measurements import MeasuredPoint, Measurements, read_measurements
 from pdd_plan.roofline import (
     DecodeTable,
     EngineShape,
@@ -17,6 +18,7 @@ from pdd_plan.roofline import (
     PrefillTable,
 )
 from pdd_plan.scenario import EngineSpec
+from pdd_plan.scenario.files import content_hash
 
 _SHOWN = 3  # combinations of batch and context named in an error
 
@@ -132,11 +134,17 @@ def decode_table(file: Path, chip: str, shape: EngineShape) -> DecodeTable:
 
 def _points(file: Path, phase: str, chip: str, shape: EngineShape) -> Iterable[MeasuredPoint]:
     degrees = (shape.tensor_parallel, shape.data_parallel, shape.expert_parallel)
-    for point in read_measurements(file).points:
+    for point in _read(file, content_hash(file)).points:
         own = (point.tensor_parallel, point.data_parallel, point.expert_parallel)
         same = all(a is None or a == b for a, b in zip(own, degrees, strict=True))
         if point.phase == phase and same and point.chip in ("", chip):
             yield point
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, _content: str) -> Measurements:
+    """Read a table, once as long as its content stays the same."""
+    return read_measurements(file)
 
 
 def _none(file: Path, phase: str, chip: str, shape: EngineShape, also: str = "") -> InputError:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.build import SLOT_WAITS, BuiltProblem
+from pdd_plan.fleet.efficiencies import file_efficiencies
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.plan import Assumption, Binding, Sensitivity
@@ -89,7 +90,7 @@ def _efficiencies(scenario: Scenario) -> list[Assumption]:
         Assumption(
             path=f"{path}.file",
             value=section.file,
-            source=Efficiencies.from_file(scenario.source.folder / section.file).source,
+            source=file_efficiencies(scenario.source.folder / section.file).source,
             confidence="user",
         )
         for path, section in sections.items()
