@@ -130,8 +130,6 @@ class LocalWorkers:
 
         # Workers are replaced when their memory has grown; nothing is lost by it.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        # Workers are replaced when their memory has grown; nothing is lost by it.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         # Libraries of linear algebra get one thread each, by the environment that workers start
         # with; more would only take cores from the other workers.
         with parallel_config("loky", inner_max_num_threads=1), interrupts_held():
