@@ -169,7 +169,7 @@ class Search:
         """Plan with every input at its quantile of a normal score; None where no fleet can."""
         from scipy.special import ndtr
 
-        self._tell(f"planning for a harder scenario ({self.plans + 1})")
+        self.options.tell(f"planning for a harder scenario ({self.plans + 1})")
         self.plans += 1
         moved = np.flatnonzero(scores)
         hard = at_levels(tuple(self.draws.inputs[i] for i in moved), ndtr(scores[moved]))
@@ -180,10 +180,6 @@ class Search:
         except (InputError, SolverError):  # no number of engines keeps a limit; none in time
             return None
         return None if made.status == "infeasible" else made
-
-    def _tell(self, text: str) -> None:
-        if self.options.progress is not None:
-            self.options.progress(text)
 
     # --- larger and smaller fleets --------------------------------------------------------------
 
@@ -200,7 +196,7 @@ class Search:
         for _ in range(MOST_ADDED):
             if mended and self._holds(fleet, allowed):
                 return fleet
-            self._tell("adding what the draws need")
+            self.options.tell("adding what the draws need")
             best = 0.0
             for one in larger_fleets(self.scenario, fleet):
                 more = self._usd_per_hour(one)
@@ -217,7 +213,7 @@ class Search:
 
     def _trim(self, fleet: Plan, allowed: int) -> Plan:
         """Take away, one by one, what the draws do not need; the dearest first."""
-        self._tell("taking away what the draws do not need")
+        self.options.tell("taking away what the draws do not need")
         best, best_cost = fleet, self._usd_per_hour(fleet)
         while True:
             smaller = sorted(
