@@ -12,15 +12,13 @@ from pdd_plan.fleet.plan import Plan
 from pdd_plan.scenario.lines import Link
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.probes import link_path
-from pdd_plan.studies.sweep_outcome import Outcome
+from pdd_plan.studies.sweep_outcome import SAME_COST, Outcome
 from pdd_plan.units import nearest, to_si
 
 What = Literal["chip", "line", "split", "relay"]
 
 CHIP = re.compile(r"(sites\.([^.]+)\.chips\.([^.]+))\.(\w+)")
 LINE = re.compile(r"(links\.([^.]+))\.(\w+)")
-SAME_COST = 1e-6
-"""Relative difference up to which costs count as equal."""
 LONGEST_RTT_MS = 1000.0
 """No line on earth takes longer; by way of a geostationary satellite it is some 600 ms."""
 NO_LINE = "0.000001 Gbps"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pdd_plan.studies.sweep import Row, SweepResult, sweep
 from pdd_plan.studies.sweep_axes import Axis
-from pdd_plan.studies.sweep_outcome import Outcome
+from pdd_plan.studies.sweep_outcome import SAME_COST, Outcome
 from pdd_plan.studies.sweep_points import Maker, OptionsOf, Point, changes_at, scenario_name
 from pdd_plan.studies.sweep_run import Runner
 
@@ -32,8 +32,6 @@ RESOLUTION = 1.03
 """Limits closer than this ratio are not parted further."""
 MOST_LIMITS = 48
 """Limits of one front."""
-SAME_COST = 1e-6
-"""Relative difference up to which costs count as equal."""
 
 
 @dataclass

@@ -15,6 +15,8 @@ PLANNED = ("optimal", "feasible")
 """States in which a point has a plan."""
 TRIED_AGAIN = ("solver_failed", "error")
 """States that a resumed sweep does not take over but tries again."""
+SAME_COST = 1e-6
+"""Relative difference up to which costs count as equal."""
 BASELINES = ("single_site", "cross_site", "pdd", "aggregated")
 ROLES = ("prefill", "relay", "decode")
 
