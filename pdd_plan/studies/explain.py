@@ -178,11 +178,10 @@ def binding_of(
         for one in evaluation.limits
         if NEAR * one.limit.limit_s <= one.predicted_s < np.inf
     ]
-    used: dict[tuple[str, str], int] = {}
+    used = candidate.chips_used(problem)
     smallest: dict[tuple[str, str], int] = {}
-    for engines, pool in zip(candidate.engines, problem.pools, strict=True):
+    for pool in problem.pools:
         key = (pool.site, pool.chip)
-        used[key] = used.get(key, 0) + engines * pool.chips_per_engine
         smallest[key] = min(smallest.get(key, pool.chips_per_engine), pool.chips_per_engine)
     for (site, chip), chips in used.items():
         stock = problem.stock[site, chip]
