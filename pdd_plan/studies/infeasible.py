@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -87,15 +86,15 @@ def _smallest_first(changes: list[tuple[float, Change]]) -> tuple[Change, ...]:
     return tuple(change for _, change in sorted(changes, key=lambda pair: pair[0]))
 
 
-def with_stock(problem: Problem, key: tuple[str, str], chips: int) -> dict[str, Any]:
-    """Fields of a problem with so many chips of one kind."""
+def with_stock(problem: Problem, key: tuple[str, str], chips: int) -> Problem:
+    """Return a problem with another stock of one chip at one site."""
     pools = tuple(
         replace(pool, max_engines=chips // pool.chips_per_engine)
         if (pool.site, pool.chip) == key
         else pool
         for pool in problem.pools
     )
-    return {"pools": pools, "stock": {**problem.stock, key: chips}}
+    return replace(problem, pools=pools, stock={**problem.stock, key: chips})
 
 
 def _more_chips(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
@@ -116,7 +115,8 @@ def _more_chips(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
             key: tuple[str, str] = (site, chip),
             chips_at: Callable[[float], int] = chips_at,
         ) -> bool:
-            return trial.feasible(**with_stock(problem, key, chips_at(factor)))
+            more = with_stock(problem, key, chips_at(factor))
+            return trial.feasible(pools=more.pools, stock=more.stock)
 
         factor = trial.smallest(feasible_at)
         if factor is not None:
@@ -221,15 +221,11 @@ def _less_load(problem: Problem, trial: Trials) -> list[tuple[float, Change]]:
 
 def _reason(problem: Problem, trial: Trials) -> str:
     """First kind of resource without whose limit a plan exists."""
-    many = {key: max(stock, 8) * 64 for key, stock in problem.stock.items()}
-    plenty = dict(problem.stock)
-    pools = problem.pools
-    for key, chips in many.items():
-        changed = with_stock(replace(problem, pools=pools), key, chips)
-        pools = changed["pools"]
-        plenty[key] = chips
+    plenty = problem
+    for key, chips in problem.stock.items():
+        plenty = with_stock(plenty, key, max(chips, 8) * 64)
     stock = ", ".join(f"{n} {chip} at {site}" for (site, chip), n in problem.stock.items())
-    if trial.feasible(pools=pools, stock=plenty):
+    if trial.feasible(pools=plenty.pools, stock=plenty.stock):
         return (
             f"the stock ({stock}) cannot carry {problem.arrival_rate_per_s:.4g} req/s within the "
             "limits"

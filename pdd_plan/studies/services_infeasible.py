@@ -201,7 +201,7 @@ def _with_more(problem: SharedProblem, index: int, most: float) -> SharedProblem
     row = problem.rows[index]
     if row.kind == "chips":
         key = (row.site, row.chip)
-        problems = [replace(one, **with_stock(one, key, int(most))) for one in problem.problems]
+        problems = [with_stock(one, key, int(most)) for one in problem.problems]
     elif row.kind == "power":
         problems = [
             replace(one, site_watts={**one.site_watts, row.site: most}) for one in problem.problems

@@ -11,6 +11,7 @@ from pdd_plan.fleet.problem import Problem
 from pdd_plan.fleet.size_evaluation import evaluate_by_size
 from pdd_plan.fleet.size_routing import SizeFleet
 from pdd_plan.optimizer.size_routing import SizePlan, candidate_at
+from pdd_plan.studies.infeasible import with_stock
 from pdd_plan.studies.objectives import PER_HOUR
 from pdd_plan.studies.size_case import SizeCase
 
@@ -24,17 +25,6 @@ STAGES = {
     "decode": "decode gives first",
 }
 """What gives first, in words."""
-
-
-def with_stock(problem: Problem, key: tuple[str, str], chips: int) -> Problem:
-    """Return a problem with another stock of one chip at one site."""
-    pools = tuple(
-        replace(pool, max_engines=chips // pool.chips_per_engine)
-        if (pool.site, pool.chip) == key
-        else pool
-        for pool in problem.pools
-    )
-    return replace(problem, pools=pools, stock={**problem.stock, key: chips})
 
 
 def changes_of(case: SizeCase, plan: SizePlan | None) -> tuple[Sensitivity, ...]:

@@ -20,10 +20,11 @@ from pdd_plan.optimizer.size_routing import (
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.studies.assemble import assemble_plan
 from pdd_plan.studies.given import candidate_of_plan
+from pdd_plan.studies.infeasible import with_stock
 from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.scored import Scored
 from pdd_plan.studies.size_case import SizeCase, planned_rate, scored_by_size, size_case
-from pdd_plan.studies.size_changes import STAGES, changes_of, why_not, with_stock
+from pdd_plan.studies.size_changes import STAGES, changes_of, why_not
 
 
 def plan_by_size(scenario: Scenario, options: PlanOptions) -> Plan:
