@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.alternatives import aiconfigurator
 from benchmarks.alternatives.contenders import planned_one_site
-from benchmarks.alternatives.document import put_section
 from benchmarks.alternatives.enumeration import one_site
+from benchmarks.pages import put_section
 
 MEASURING = """
 import sys
@@ -42,12 +42,17 @@ def test_enumeration_and_plan_carry_the_same_on_one_site():
 def test_a_section_is_put_in_place_of_the_one_before(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Title\n\nText.\n", encoding="utf-8")
-    put_section(page, "first\n")
-    put_section(page, "second with \\1\n")
+    put_section(page, "## One", "first\n")
+    put_section(page, "## Two", "other\n\n### Part\n\nof it")
+    put_section(page, "## One", "second with \\1\n")
     text = page.read_text(encoding="utf-8")
-    assert text.startswith("# Title\n\nText.\n\n<!-- begin")
+    assert text.startswith("# Title\n\nText.\n\n## One")
     assert "first" not in text
     assert text.count("second with \\1") == 1
+    # And those around it stay as they were, the last one too.
+    assert text.endswith("\n\n## Two\n\nother\n\n### Part\n\nof it\n")
+    put_section(page, "## Two", "other\n\n### Part\n\nof it")
+    assert page.read_text(encoding="utf-8") == text
 
 
 def test_a_package_that_cannot_be_had_is_told(tmp_path):

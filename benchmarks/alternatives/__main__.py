@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.alternatives import aiconfigurator
-from benchmarks.alternatives.document import put_section, section
+from benchmarks.alternatives.document import TITLE, section
 from benchmarks.alternatives.measured import Measured, contend, load
+from benchmarks.pages import put_section
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 ATOMS = (20, 50, 100, 200, 500, 1000, 2000)
@@ -74,9 +75,9 @@ def main() -> None:
         options.repeat,
     )
     text = section(one, two, growth, before, missing, options.repeat)
-    print(text)
+    print(f"{TITLE}\n\n{text}\n")
     if options.write:
-        put_section(PAGE, text)
+        put_section(PAGE, TITLE, text)
 
 
 def entries(runs: dict[str, Run], repeat: int) -> list[Entry]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarks.pages import table
 
 if TYPE_CHECKING:
     from benchmarks.alternatives.__main__ import Entry
 
-BEGIN, END = "<!-- begin: alternatives -->", "<!-- end: alternatives -->"
+TITLE = "## Against what one would use instead"
 
 INTRODUCTION = """\
-## Against what one would use instead
-
 `python -m benchmarks.alternatives --write` makes this section: every contender in a process of its
 own, in turn; medians (runs each: {repeat}). Memory is the most resident. "Search" leaves out
 the start of the interpreter and imports. {load}. On a busy machine seconds grow and ratios stay."""
@@ -65,7 +63,7 @@ def section(
     missing: str,
     repeat: int,
 ) -> str:
-    """Return the section as Markdown.
+    """Return the section below its title, as Markdown.
 
     Parameters
     ----------
@@ -82,28 +80,29 @@ def section(
     rival = next((entry for entry in one if entry.name.startswith("aiconfigurator")), None)
     parts.append(_ratios(one, rival) if rival is not None else missing + ".")
     parts += [COVERS, TWO, _table(two), TWO_NOTE, GROWTH, _growth(growth)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _table(entries: Sequence[Entry]) -> str:
-    lines = [
-        "| planner | whole command | processor | search | memory | fleets looked at | answer |",
-        "|---|---:|---:|---:|---:|---:|---|",
-    ]
+    rows = []
     for entry in entries:
         answer = entry.answer
         value = "none in time" if answer["value"] is None else f"{answer['value']:.2f}"
-        cells = (
-            entry.name,
-            f"{entry.wall_s:.1f} s",
-            f"{entry.cpu_s:.1f} s",
-            f"{entry.search_s:.2f} s",
-            f"{entry.rss_bytes / 2**20:.0f} MiB",
-            f"{answer['looked_at']:,}",
-            f"{value} {answer['unit']}: {answer['fleet']}",
+        rows.append(
+            (
+                entry.name,
+                f"{entry.wall_s:.1f} s",
+                f"{entry.cpu_s:.1f} s",
+                f"{entry.search_s:.2f} s",
+                f"{entry.rss_bytes / 2**20:.0f} MiB",
+                f"{answer['looked_at']:,}",
+                f"{value} {answer['unit']}: {answer['fleet']}",
+            )
         )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    heads = (
+        "planner", "whole command", "processor", "search", "memory", "fleets looked at", "answer",
+    )  # fmt: skip
+    return table(heads, rows, "lrrrrrl")
 
 
 def _ratios(entries: Sequence[Entry], rival: Entry) -> str:
@@ -117,29 +116,15 @@ def _ratios(entries: Sequence[Entry], rival: Entry) -> str:
 
 
 def _growth(entries: Sequence[Entry]) -> str:
-    lines = [
-        "| request types | search, with proof | memory | evaluations/s | cost |",
-        "|---:|---:|---:|---:|---:|",
-    ]
-    for entry in entries:
-        answer = entry.answer
-        cells = (
-            f"{answer['atoms']:,}",
+    rows = [
+        (
+            f"{entry.answer['atoms']:,}",
             f"{entry.search_s:.2f} s",
             f"{entry.rss_bytes / 2**20:.0f} MiB",
-            f"{answer['evaluations_per_s']:.0f}",
-            f"{answer['value']:.2f} {answer['unit']}",
+            f"{entry.answer['evaluations_per_s']:.0f}",
+            f"{entry.answer['value']:.2f} {entry.answer['unit']}",
         )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def put_section(page: Path, text: str) -> None:
-    """Put the section into a page, in place of the one that is there or at its end."""
-    old = page.read_text(encoding="utf-8")
-    new = f"{BEGIN}\n\n{text}\n{END}\n"
-    pattern = re.compile(rf"{re.escape(BEGIN)}.*?{re.escape(END)}\n", re.S)
-    if pattern.search(old):
-        page.write_text(pattern.sub(lambda _: new, old), encoding="utf-8")
-    else:
-        page.write_text(f"{old.rstrip()}\n\n{new}", encoding="utf-8")
+        for entry in entries
+    ]
+    heads = ("request types", "search, with proof", "memory", "evaluations/s", "cost")
+    return table(heads, rows, "rrrrr")

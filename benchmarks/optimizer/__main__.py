@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from benchmarks.optimizer.fleets import Size  # noqa: E402 - after the threads are set
 from benchmarks.optimizer.measure import Outcome, measure, proven, spread  # noqa: E402
+from benchmarks.pages import put_section, table  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,9 +69,9 @@ def sizes_section(seeds: int) -> str:
             spread([one.memory_mib for one in found], 0, " MiB"),
         )
         rows.append(cells)
-    size = " \u00d7 ".join(("prefill", "decode sites", "chips", "thresholds"))
-    heads = (size, "limit", "proven", "gap", "first plan", "time", "memory")
-    return f"{SIZES_TEXT.format(seeds=seeds)}\n\n{table(heads, rows)}"
+    sizes = " \u00d7 ".join(("prefill", "decode sites", "chips", "thresholds"))
+    heads = (sizes, "limit", "proven", "gap", "first plan", "time", "memory")
+    return f"{SIZES_TEXT.format(seeds=seeds)}\n\n{table(heads, rows, 'l' * len(heads))}"
 
 
 def growth_section(seeds: int) -> str:
@@ -91,7 +91,7 @@ def growth_section(seeds: int) -> str:
             rows.append(cells)
     heads = ("dimension", "value", "proven", "gap", "time", "memory")
     text = GROWTH_TEXT.format(base=BASE.label, atoms=BASE.atoms, steps=BASE.load_steps)
-    return f"{text}\n\n{table(heads, rows)}"
+    return f"{text}\n\n{table(heads, rows, 'l' * len(heads))}"
 
 
 def run(size: Size, seeds: int, limit_s: float) -> list[Outcome]:
@@ -109,20 +109,10 @@ def run(size: Size, seeds: int, limit_s: float) -> list[Outcome]:
     return found
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def write(path: Path, title: str, body: str) -> None:
-    """Print a section and put it in place of the one of the same title, or at the end."""
+    """Print a section and put it into the page."""
     print(f"\n{title}\n\n{body}\n", flush=True)
-    text = path.read_text(encoding="utf-8")
-    before, found, rest = text.partition(f"{title}\n")
-    following = rest.find("\n## ")
-    after = rest[following:] if found and following >= 0 else ""
-    path.write_text(f"{before.rstrip()}\n\n{title}\n\n{body}\n{after}", encoding="utf-8")
+    put_section(path, title, body)
 
 
 SIZES_TEXT = """\

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.pages import table
 from benchmarks.validation import charts
 from benchmarks.validation.cases import Case, grid_cases, random_cases
 from benchmarks.validation.comparing import (
@@ -17,7 +18,7 @@ from benchmarks.validation.comparing import (
     compare,
     errors,
 )
-from benchmarks.validation.document import Section, image, percent, seconds, signed, table
+from benchmarks.validation.document import Section, image, percent, seconds, signed
 
 Report = Callable[[str], None]
 

@@ -1,9 +1,11 @@
-"""Pieces of the validation report: sections, tables, figures."""
+"""Pieces of the validation report: sections, claims, figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from benchmarks.pages import table
 
 
 @dataclass(frozen=True)
@@ -59,21 +61,6 @@ def claims_table(claims: Sequence[Claim]) -> str:
         [(c.what, c.published, c.predicted, c.difference, c.fitted) for c in claims],
         "lrrrl",
     )
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
-    """Return a Markdown table.
-
-    Parameters
-    ----------
-    heads : sequence of str
-    rows : sequence of sequences of str
-    align : str
-        ``l`` or ``r`` a column.
-    """
-    marks = ["---:" if one == "r" else "---" for one in align]
-    lines = [heads, marks, *rows]
-    return "\n".join("| " + " | ".join(one) + " |" for one in lines)
 
 
 def percent(value: float, digits: int = 0) -> str:

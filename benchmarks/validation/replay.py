@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.pages import table
 from benchmarks.validation import charts
-from benchmarks.validation.document import Section, image, seconds, signed, table
+from benchmarks.validation.document import Section, image, seconds, signed
 from pdd_plan.fleet.build import build_problem
 from pdd_plan.fleet.evaluate import Evaluation, evaluate
 from pdd_plan.fleet.problem import Candidate, Problem

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.pages import table
 from benchmarks.validation.agreement import grid_section, random_section
-from benchmarks.validation.document import Section, table
+from benchmarks.validation.document import Section
 from benchmarks.validation.published import published_section
 from benchmarks.validation.replay import replay_section
 from benchmarks.validation.silicon import silicon_section

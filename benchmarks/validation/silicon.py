@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.pages import table
 from benchmarks.silicon.data import Run, aggregated_runs
 from benchmarks.silicon.split import split_scores
 from benchmarks.silicon.validate import FOLDS, Sample, Score, score
-from benchmarks.validation.document import Section, table
+from benchmarks.validation.document import Section
 
 FEWEST_ROWS = 5
 """Runs of one kind below which a median says little; they count in the totals."""
