@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 
-PROGRAM = [sys.executable, "-c", "from pdd_plan.cli.main import main; main()"]
-"""The command line, without relying on where its script was installed."""
+from benchmarks.measured import PROGRAM, use_one_thread
 
 
 def main() -> None:
     """Print the table."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    use_one_thread()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     unit_s = _median(_yardstick, 7)
     rows = [

@@ -9,14 +9,12 @@ efficiency by the clock is t(1) / (n t(n)), by processor time it is c(1) / c(n).
 from __future__ import annotations
 
 import argparse
-import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.measured import PROGRAM, measure
 
 SMALLER = (
     "workload.max_atoms=60",
@@ -67,9 +65,7 @@ def sweep(folder: Path, jobs: int, limits: int) -> Run:
     """Run the sweep in a process of its own, with so many workers."""
     output = folder / f"{jobs}.csv"
     command = [
-        sys.executable,
-        "-c",
-        "from pdd_plan.cli.main import main; main()",
+        *PROGRAM,
         "sweep",
         "quickstart",
         *(word for change in SMALLER for word in ("--set", change)),
@@ -83,14 +79,10 @@ def sweep(folder: Path, jobs: int, limits: int) -> Run:
         "-o",
         str(output),
     ]
-    before, started = _children_s(), time.perf_counter()
-    subprocess.run(command, check=True, env=os.environ | {"NO_COLOR": "1"})  # noqa: S603
-    return Run(time.perf_counter() - started, _children_s() - before, output.read_bytes())
-
-
-def _children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    seen = measure(command, {"NO_COLOR": "1"})
+    if not seen.ok:
+        sys.exit(f"the sweep failed:\n{seen.output}")
+    return Run(seen.wall_s, seen.cpu_s, output.read_bytes())
 
 
 if __name__ == "__main__":

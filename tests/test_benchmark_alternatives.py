@@ -15,7 +15,7 @@ from benchmarks.pages import put_section
 
 MEASURING = """
 import sys
-from benchmarks.alternatives.measured import measure
+from benchmarks.measured import measure
 code = "import time; a = b'x' * 200_000_000; time.sleep(0.2); print(len(a))"
 seen = measure([sys.executable, "-c", code])
 assert seen.ok

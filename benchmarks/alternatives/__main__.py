@@ -20,7 +20,8 @@ from typing import Any
 
 from benchmarks.alternatives import aiconfigurator
 from benchmarks.alternatives.document import TITLE, section
-from benchmarks.alternatives.measured import Measured, contend, load
+from benchmarks.alternatives.running import contend, load
+from benchmarks.measured import Measured
 from benchmarks.pages import put_section
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.alternatives import questions
-from benchmarks.alternatives.measured import Measured, measure, scratch_python
+from benchmarks.alternatives.running import scratch_python
+from benchmarks.measured import Measured, measure
 
 VERSION = "0.12.0"
 """Of the package on PyPI."""

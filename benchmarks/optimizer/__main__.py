@@ -7,16 +7,13 @@ any other; each search runs in a process of its own, one at a time, on one core.
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import replace
 from pathlib import Path
 
-for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
-
-from benchmarks.optimizer.fleets import Size  # noqa: E402 - after the threads are set
-from benchmarks.optimizer.measure import Outcome, measure, proven, spread  # noqa: E402
-from benchmarks.pages import put_section, table  # noqa: E402
+from benchmarks.measured import use_one_thread
+from benchmarks.optimizer.fleets import Size
+from benchmarks.optimizer.measure import Outcome, measure, proven, spread
+from benchmarks.pages import put_section, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +44,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("sizes", "growth"), help="one part; both by default")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
     given = parser.parse_args()
+    use_one_thread()  # in the processes of the searches; this one only waits for them
     if given.only != "growth":
         write(given.out, SIZES_TITLE, sizes_section(given.seeds))
     if given.only != "sizes":

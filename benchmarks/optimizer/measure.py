@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
+from benchmarks.measured import RSS_BYTES
 from benchmarks.optimizer.fleets import Size, random_fleet
-
-MIB_PER_KIB = 1.0 / 1024.0
-"""The kernel counts resident memory in KiB."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def _search(size: Size, seed: int, limit_s: float) -> Outcome:
         0.0 if none else result.certificate.gap,
         plans[0] if plans else float("inf"),
         time.process_time() - started,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MIB_PER_KIB,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_BYTES / 2**20,
     )
 
 

@@ -1,8 +1,7 @@
-"""Programs run one after the other, with their time and memory."""
+"""Time and memory of programs, each run to its end in a process of its own."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,12 +9,18 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+PROGRAM = (sys.executable, "-c", "from pdd_plan.cli.main import main; main()")
+"""The command line, without relying on where its script was installed."""
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 RSS_BYTES = 1 if sys.platform == "darwin" else 1024
 """Unit of `ru_maxrss` [bytes]."""
+
+
+def use_one_thread() -> None:
+    """Keep numpy to one thread, here unless it is loaded already, and in processes started."""
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
 
 
 @dataclass(frozen=True)
@@ -65,30 +70,3 @@ def measure(command: Sequence[str], environment: Mapping[str, str] | None = None
         output = stream.read()
     cpu = usage.ru_utime + usage.ru_stime
     return Measured(wall, cpu, usage.ru_maxrss * RSS_BYTES, output, process.returncode == 0)
-
-
-def contend(name: str, *arguments: str) -> tuple[Measured, dict[str, Any]]:
-    """Run one of the `contenders` in a process of its own, and read the JSON that it prints.
-
-    Raises
-    ------
-    RuntimeError
-        If it fails.
-    """
-    module = "benchmarks.alternatives.contenders"
-    seen = measure([sys.executable, "-m", module, name, *arguments])
-    if not seen.ok:
-        raise RuntimeError(f"{name} failed:\n{seen.output}")
-    found: dict[str, Any] = json.loads(seen.output.splitlines()[-1])
-    return seen, found
-
-
-def load() -> str:
-    """Return the load of the machine and its cores, for the record."""
-    average = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    return f"{os.cpu_count()} cores, load average {average:.1f} at the start"
-
-
-def scratch_python(folder: Path) -> Path:
-    """Return the interpreter of a virtual environment."""
-    return folder / ("Scripts" if os.name == "nt" else "bin") / "python"
