@@ -38,9 +38,10 @@ def main() -> None:
     errors = sample.held_out(FOLDS)
     held_out = score(errors)
     print(_line("six folds of whole (model, chip) groups", held_out))
+    if not arguments.fast or arguments.write:
+        bare = score(Sample(without_settings(usable)).held_out(FOLDS))
     if not arguments.fast:
-        bare = Sample(without_settings(usable)).held_out(FOLDS)
-        print(_line("six folds, schedulers' settings unknown", score(bare)))
+        print(_line("six folds, schedulers' settings unknown", bare))
         _splits(sample)
         before, after = calibrated_errors(sample)
         print(_line("ten points of the same kind: before", score(before)))
@@ -58,7 +59,6 @@ def main() -> None:
         ranges = defaults.bootstrap(sample, arguments.draws, seed=0)
         date = datetime.date.today().isoformat()
         shipped = fit_dedicated(split_runs(arguments.data), fitted.efficiencies)
-        bare = score(Sample(without_settings(usable)).held_out(FOLDS))
         text = defaults.render(shipped, ranges, held_out, bare, len(usable), date)
         print(f"\nwrote {defaults.write(text).name}")
 
