@@ -57,7 +57,7 @@ def main() -> None:
     try:
         with aiconfigurator.environment(options.aiconfigurator) as python:
             name = f"aiconfigurator {aiconfigurator.VERSION}"
-            runs = {name: partial(aiconfigurator.run, python), **own}
+            runs: dict[str, Run] = {name: partial(aiconfigurator.run, python), **own}
             one = entries(runs, options.repeat)
     except aiconfigurator.UnavailableError as error:
         missing = f"aiconfigurator {aiconfigurator.VERSION} was left out: {error}"

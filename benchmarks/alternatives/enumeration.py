@@ -15,7 +15,7 @@ from pdd_plan.fleet.build import build_problem
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.goodput import goodput
 from pdd_plan.fleet.paths import PathModel
-from pdd_plan.fleet.problem import Candidate, Problem
+from pdd_plan.fleet.problem import Candidate, Problem, Role
 
 BUDGET_S = 60.0
 """Time after which a search is broken off."""
@@ -31,13 +31,20 @@ def one_site() -> dict[str, Any]:
         count += 1
         reach = goodput(problem, candidate, model).requests_per_s
         best = max(best, (reach, fleet_text(problem, candidate)))
-    taken = time.perf_counter() - started
+    return answer(best, "req/s", count, started)
+
+
+def answer(
+    best: tuple[float | None, str], unit: str, looked_at: int, started: float
+) -> dict[str, Any]:
+    """Return what a search tells: its best value and fleet, fleets looked at, time since start."""
+    value, fleet = best
     return {
-        "value": best[0],
-        "unit": "req/s",
-        "search_s": taken,
-        "looked_at": count,
-        "fleet": best[1],
+        "value": value,
+        "unit": unit,
+        "search_s": time.perf_counter() - started,
+        "looked_at": looked_at,
+        "fleet": fleet,
     }
 
 
@@ -110,29 +117,22 @@ def two_sites() -> dict[str, Any]:
         )
         if holds(problem, fleet, model):
             found = fleet
-    return {
-        "value": found.usd_per_hour(problem) if found is not None else None,
-        "unit": "USD/h",
-        "search_s": time.perf_counter() - started,
-        "looked_at": count,
-        "fleet": fleet_text(problem, found) if found is not None else "",
-        "fleets": int(costs.size) * (problem.thresholds.size - 1),
-    }
+    best: tuple[float | None, str] = (None, "")
+    if found is not None:
+        best = (found.usd_per_hour(problem), fleet_text(problem, found))
+    return answer(best, "USD/h", count, started)
 
 
 def given_shapes(problem: Problem) -> tuple[int, tuple[int, int, int]]:
     """Return the bought lane of the quickstart, and its prefill, relay and decode pools."""
     lane = next(i for i, one in enumerate(problem.lanes) if not one.local)
     source, target = problem.lanes[lane].source, problem.lanes[lane].target
-    prefill, relay, decode = (
-        next(i for i in problem.pool_indices(site, role) if problem.pools[i].shape == shape)
-        for site, role, shape in (
-            (source, "prefill", "tp4"),
-            (source, "relay", "tp4"),
-            (target, "decode", "tp8"),
-        )
-    )
-    return lane, (prefill, relay, decode)
+
+    def pool(site: str, role: Role, shape: str) -> int:
+        return next(i for i in problem.pool_indices(site, role) if problem.pools[i].shape == shape)
+
+    pools = (pool(source, "prefill", "tp4"), pool(source, "relay", "tp4"))
+    return lane, (*pools, pool(target, "decode", "tp8"))
 
 
 def holds(problem: Problem, candidate: Candidate, model: PathModel) -> bool:

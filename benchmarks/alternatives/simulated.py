@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.alternatives import questions
-from benchmarks.alternatives.enumeration import candidate_of, fleet_text, given_shapes, splits
+from benchmarks.alternatives.enumeration import (
+    answer,
+    candidate_of,
+    fleet_text,
+    given_shapes,
+    splits,
+)
 from pdd_plan.fleet.build import build_problem
 from pdd_plan.fleet.problem import Candidate, Problem
 from pdd_plan.simulation import SimulationOptions, simulate
@@ -38,7 +44,7 @@ def one_site() -> dict[str, Any]:
         best = max(best, (low, fleet_text(problem, candidate)))
         if time.perf_counter() - started > BUDGET_S:
             break
-    return _answer(best, "req/s", looked_at, started)
+    return answer(best, "req/s", looked_at, started)
 
 
 def two_sites() -> dict[str, Any]:
@@ -66,17 +72,7 @@ def two_sites() -> dict[str, Any]:
                 break
         if _keeps(problem, fleet, problem.arrival_rate_per_s):
             best = min(best, (fleet.usd_per_hour(problem), fleet_text(problem, fleet)))
-    return _answer(best, "USD/h", looked_at, started)
-
-
-def _answer(best: tuple[float, str], unit: str, looked_at: int, started: float) -> dict[str, Any]:
-    return {
-        "value": best[0],
-        "unit": unit,
-        "search_s": time.perf_counter() - started,
-        "looked_at": looked_at,
-        "fleet": best[1],
-    }
+    return answer(best, "USD/h", looked_at, started)
 
 
 def _smaller(problem: Problem, fleet: Candidate, lane: int) -> list[Candidate]:
