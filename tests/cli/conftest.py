@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from typer.testing import CliRunner, Result
 from pdd_plan.cli.main import app
 
 Run = Callable[..., Result]
+
+SMALL = Path(__file__).with_name("small.yaml")
 
 
 @pytest.fixture
@@ -29,3 +32,20 @@ def run(folder: Path) -> Run:  # noqa: ARG001
         return CliRunner().invoke(app, list(arguments), prog_name="pdd-plan")
 
     return call
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plan of the small fleet, made once: a fleet at site a alone."""
+    file = tmp_path_factory.mktemp("plan") / "small.json"
+    result = CliRunner().invoke(app, ["optimize", str(SMALL), "-o", str(file), "--quiet"])
+    assert result.exit_code == 0, result.output
+    return file
+
+
+@pytest.fixture
+def here(folder: Path, saved: Path) -> Path:
+    """A folder with the scenario and its plan."""
+    shutil.copy(SMALL, folder / "small.yaml")
+    shutil.copy(saved, folder / "plan.json")
+    return folder

@@ -10,30 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from pdd_plan.cli.main import app
 from pdd_plan.fleet.plan import Plan, load_plan
 
-SMALL = Path(__file__).with_name("small.yaml")
 HOPELESS = ("--set", "sites.a.chips.h100.available=1", "--set", "workload.rate=40 req/s")
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory) -> Path:
-    """The plan of the small fleet, made once."""
-    file = tmp_path_factory.mktemp("plan") / "small.json"
-    result = CliRunner().invoke(app, ["optimize", str(SMALL), "-o", str(file), "--quiet"])
-    assert result.exit_code == 0, result.output
-    return file
-
-
-@pytest.fixture
-def here(folder, saved) -> Path:
-    """A folder with the scenario and its plan."""
-    shutil.copy(SMALL, folder / "small.yaml")
-    shutil.copy(saved, folder / "plan.json")
-    return folder
 
 
 def test_optimize_and_report_say_the_same(run, here):  # noqa: ARG001

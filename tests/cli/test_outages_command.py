@@ -5,31 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import shlex
-import shutil
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from pdd_plan.cli.main import app
-
-SMALL = Path(__file__).with_name("small.yaml")
-"""Its plan is a fleet at site a alone."""
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("plan") / "small.json"
-    result = CliRunner().invoke(app, ["optimize", str(SMALL), "-o", str(file), "--quiet"])
-    assert result.exit_code == 0, result.output
-    return file
 
 
 @pytest.fixture
-def lose(run, folder, saved):
-    shutil.copy(SMALL, folder / "small.yaml")
-    shutil.copy(saved, folder / "plan.json")
-
+def lose(run, here):  # noqa: ARG001
     def call(*words: str):
         return run("evaluate", "small.yaml", "--plan", "plan.json", "--quiet", *words)
 
@@ -105,8 +86,7 @@ def test_without_a_plan_the_scenario_is_planned_first(lose, run):
     assert json.loads(planned.stdout)["pools"] == json.loads(given.stdout)["pools"]
 
 
-def test_without_a_plan_an_infeasible_scenario_says_why(run, folder):
-    shutil.copy(SMALL, folder / "small.yaml")
+def test_without_a_plan_an_infeasible_scenario_says_why(run, here):  # noqa: ARG001
     changes = ("--set", "sites.a.chips.h100.available=1", "--set", "workload.rate=40 req/s")
     result = run("evaluate", "small.yaml", *changes, "--fail", "site:b", "--quiet")
     assert result.exit_code == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,11 @@ SPARE = ("--set", "tolerate.engines=1 per pool")
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> Path:
+    """The plan of the small fleet with a spare engine, in the place of the plan without."""
     file = tmp_path_factory.mktemp("plan") / "spare.json"
     result = CliRunner().invoke(app, ["optimize", str(SMALL), *SPARE, "-o", str(file), "-q"])
     assert result.exit_code == 0, result.output
     return file
-
-
-@pytest.fixture
-def here(folder, saved) -> Path:
-    shutil.copy(SMALL, folder / "small.yaml")
-    shutil.copy(saved, folder / "plan.json")
-    return folder
 
 
 def test_keys_of_the_plan(saved):
