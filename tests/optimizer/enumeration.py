@@ -20,6 +20,8 @@ from pdd_plan.fleet.problem import FloatArray, Problem, Role
 
 Keys = tuple[StateKey, ...]
 Counts = tuple[int, ...]
+Group = tuple[tuple[int, ...], list[Counts]]
+"""Pools, and vectors of their counts."""
 
 
 class Enumeration:
@@ -44,18 +46,13 @@ class Enumeration:
     def cost(self, keys: Keys, threshold: int, wait: float) -> float:
         """Least cost with lanes in given states; infinite where no engines keep the rule."""
         lanes = self.problem.lanes
-        if any(self.model.peak_state(*key) is None for key in keys):
-            return np.inf
-        if not all(self.model.handoff_ok(*key, threshold) for key in keys):
+        if not self.possible(keys, threshold):
             return np.inf
         busy = set()
         total = sum(float(lanes[lane].usd_per_hour[level]) for lane, level, _ in keys)
-        for site in dict.fromkeys((*self.problem.prefill_sites, *self.problem.decode_sites)):
-            sent = tuple(key for key in keys if lanes[key[0]].source == site)
-            taken = tuple(key for key in keys if lanes[key[0]].target == site)
-            if sent or taken:
-                total += self.site_usd(site, sent, taken, threshold, wait)
-                busy.add(site)
+        for site, sent, taken in self.sites(keys):
+            total += self.site_usd(site, sent, taken, threshold, wait)
+            busy.add(site)
         for (site, _), terms in self.problem.terms.items():
             total += 0.0 if site in busy else terms.kept * terms.usd_per_chip_hour
         return total
@@ -73,15 +70,37 @@ class Enumeration:
                     for lane, level in zip(lanes, sizes, strict=True)
                 )
 
-    def _site_usd(self, site: str, sent: Keys, taken: Keys, threshold: int, wait: float) -> float:
-        """Least cost of a site within its stock, power and room, unused chips included."""
-        problem = self.problem
-        groups: list[tuple[tuple[int, ...], list[Counts]]] = []
+    def possible(self, keys: Keys, threshold: int) -> bool:
+        """Whether the lines carry their flows and hand requests over in time."""
+        return all(self.model.peak_state(*key) is not None for key in keys) and all(
+            self.model.handoff_ok(*key, threshold) for key in keys
+        )
+
+    def sites(self, keys: Keys) -> Iterator[tuple[str, Keys, Keys]]:
+        """Every site at work, with the lanes that lead from it and those that lead to it."""
+        lanes = self.problem.lanes
+        for site in dict.fromkeys((*self.problem.prefill_sites, *self.problem.decode_sites)):
+            sent = tuple(key for key in keys if lanes[key[0]].source == site)
+            taken = tuple(key for key in keys if lanes[key[0]].target == site)
+            if sent or taken:
+                yield site, sent, taken
+
+    def groups(
+        self, site: str, sent: Keys, taken: Keys, threshold: int, wait: float
+    ) -> list[Group]:
+        """Pools of each role at a site, with every vector of counts that does its work."""
+        groups: list[Group] = []
         if sent:
             groups.append(self._prefill(site, sent, threshold, wait))
             groups.append(self._slots(site, "relay", sent, threshold, wait))
         if taken:
             groups.append(self._slots(site, "decode", taken, threshold, wait))
+        return groups
+
+    def _site_usd(self, site: str, sent: Keys, taken: Keys, threshold: int, wait: float) -> float:
+        """Least cost of a site within its stock, power and room, unused chips included."""
+        problem = self.problem
+        groups = self.groups(site, sent, taken, threshold, wait)
         pools = [pool for options, _ in groups for pool in options]
         chips = [key for key in problem.stock if key[0] == site]
         takes = np.zeros((len(pools), len(chips) + 2))
@@ -134,9 +153,7 @@ class Enumeration:
             * (1 + TOLERANCE)
         ]
 
-    def _prefill(
-        self, site: str, keys: Keys, threshold: int, wait: float
-    ) -> tuple[tuple[int, ...], list[Counts]]:
+    def _prefill(self, site: str, keys: Keys, threshold: int, wait: float) -> Group:
         pools = self.problem.pool_indices(site, "prefill")
         loads = {
             i: np.min([self.prefill_load(i, key, threshold, wait) for key in keys], axis=0)
@@ -150,9 +167,7 @@ class Enumeration:
         loads = [self.model.prefill_capacities(pool, [n], [key], threshold, wait) for n in counts]
         return np.array(loads).ravel()
 
-    def _slots(
-        self, site: str, role: Role, keys: Keys, threshold: int, wait: float
-    ) -> tuple[tuple[int, ...], list[Counts]]:
+    def _slots(self, site: str, role: Role, keys: Keys, threshold: int, wait: float) -> Group:
         pools = self.problem.pool_indices(site, role)
         work_of, capacity_of = self.model.relay_erlang, self.model.relay_capacity_erlang
         if role == "decode":

@@ -113,10 +113,8 @@ class Front(Enumeration):
         thresholds = range(self.problem.thresholds.size)
         rules = list(itertools.product(thresholds, self.problem.slot_waits))
         for keys in self.lane_states():
-            if any(self.model.peak_state(*key) is None for key in keys):
-                continue
             for threshold, wait in rules:
-                if all(self.model.handoff_ok(*key, threshold) for key in keys):
+                if self.possible(keys, threshold):
                     self._keep(keys, threshold, wait)
         ranked = sorted(self.points.items(), key=lambda point: point[1])
         kept: list[Point] = []
@@ -127,16 +125,9 @@ class Front(Enumeration):
 
     def _keep(self, keys: Keys, threshold: int, wait: float) -> None:
         """Keep every combination of engines of all sites that is within the whole stock."""
-        lanes = self.problem.lanes
-        groups = []
-        for site in dict.fromkeys((*self.problem.prefill_sites, *self.problem.decode_sites)):
-            sent = tuple(key for key in keys if lanes[key[0]].source == site)
-            taken = tuple(key for key in keys if lanes[key[0]].target == site)
-            if sent:
-                groups.append(self._prefill(site, sent, threshold, wait))
-                groups.append(self._slots(site, "relay", sent, threshold, wait))
-            if taken:
-                groups.append(self._slots(site, "decode", taken, threshold, wait))
+        groups = [
+            group for site in self.sites(keys) for group in self.groups(*site, threshold, wait)
+        ]
         opened = {lane: level + 1.0 for lane, level, _ in keys}
         steps = tuple(opened.get(line.lane, 0.0) for line in self.shared.lines)
         pools = [pool for options, _ in groups for pool in options]
