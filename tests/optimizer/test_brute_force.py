@@ -9,7 +9,7 @@ import pytest
 
 from pdd_plan.fleet.check import check
 from pdd_plan.fleet.problem import Problem
-from pdd_plan.optimizer.search import OPTIMAL_GAP, SearchOptions, search
+from pdd_plan.optimizer.search import OPTIMAL_GAP, SearchOptions, SearchResult, search
 from tests.optimizer.enumeration import Enumeration
 from tests.problems import ProblemOptions, random_problem
 
@@ -42,27 +42,38 @@ def small_problem(shape: str, seed: int) -> Problem:
     return replace(problem, load_steps=5, stock=stock, lanes=lanes)
 
 
-def compare(shape: str, seed: int) -> Problem:
-    """Assert that search and enumeration agree; return the problem."""
+def tiny_problem(shape: str, seed: int) -> Problem:
+    """A small problem of still fewer engines, line sizes and steps."""
     problem = small_problem(shape, seed)
+    pools = tuple(replace(pool, max_engines=min(pool.max_engines, 3)) for pool in problem.pools)
+    lanes = tuple(
+        replace(one, bytes_per_s=one.bytes_per_s[::2], usd_per_hour=one.usd_per_hour[::2])
+        for one in problem.lanes
+    )
+    waits = problem.slot_waits[-1:]
+    return replace(problem, pools=pools, lanes=lanes, slot_waits=waits, load_steps=2)
+
+
+def same_as_enumeration(problem: Problem) -> tuple[SearchResult, float]:
+    """Assert that search and enumeration agree; return what was found, and the least cost."""
     result = search(problem, SearchOptions(time_limit_s=120.0))
     best = Enumeration(problem).best()
     if np.isinf(best):
         assert result.status == "infeasible"
-        return problem
+        return result, best
     assert result.status == "optimal"
     assert result.certificate.gap <= OPTIMAL_GAP
     assert result.usd_per_hour == pytest.approx(best, rel=1e-6)
     assert result.certificate.lower_bound_usd_per_hour <= best * (1 + 1e-9)
     assert result.candidate is not None
     assert check(problem, result.candidate).ok
-    return problem
+    return result, best
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(4))
 def test_optimum_equals_enumeration(shape: str, seed: int) -> None:
-    compare(shape, seed)
+    same_as_enumeration(small_problem(shape, seed))
 
 
 @pytest.mark.long
@@ -70,7 +81,7 @@ def test_optimum_equals_enumeration(shape: str, seed: int) -> None:
 @pytest.mark.parametrize("block", range(5))
 def test_optimum_equals_enumeration_of_many(shape: str, block: int) -> None:
     for seed in range(100 + 11 * block, 111 + 11 * block):
-        compare(shape, seed)
+        same_as_enumeration(small_problem(shape, seed))
 
 
 def test_the_instances_are_not_all_of_one_kind() -> None:

@@ -20,7 +20,7 @@ from pdd_plan.studies.planning import plan_scenario
 from pdd_plan.studies.rates import PRECISION, Rates, largest_rate
 from pdd_plan.studies.ratios import best_ratio
 from tests.optimizer.enumeration import Enumeration
-from tests.optimizer.test_brute_force import small_problem
+from tests.optimizer.test_brute_force import tiny_problem
 from tests.studies.scenarios import agent_fleet
 
 CASES = [("one-lane", 0), ("one-lane", 3), ("local-or-remote", 1)]
@@ -34,16 +34,7 @@ RATIO_CASES = [
 @cache
 def problem_of(shape: str, seed: int) -> Problem:
     """A small problem with few engines, lines and thresholds, without a rate of its own."""
-    problem = small_problem(shape, seed)
-    pools = tuple(replace(pool, max_engines=min(pool.max_engines, 3)) for pool in problem.pools)
-    lanes = tuple(
-        replace(one, bytes_per_s=one.bytes_per_s[::2], usd_per_hour=one.usd_per_hour[::2])
-        for one in problem.lanes
-    )
-    waits = problem.slot_waits[-1:]
-    return replace(
-        problem, pools=pools, lanes=lanes, slot_waits=waits, load_steps=2, arrival_rate_per_s=0.0
-    )
+    return replace(tiny_problem(shape, seed), arrival_rate_per_s=0.0)
 
 
 def cheapest(problem: Problem, rate: float) -> float:
