@@ -12,9 +12,8 @@ from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Limit, Problem
 from pdd_plan.optimizer.search import SearchOptions, search
-from pdd_plan.simulation import SimulationOptions, simulate
-from tests.optimizer.enumeration import Enumeration
-from tests.optimizer.test_brute_force import small_problem
+from tests.fleet.parts import both, idle_margins, one_shot, percentiles_off
+from tests.optimizer.test_brute_force import same_as_enumeration, small_problem
 from tests.problems import ProblemOptions, random_problem
 
 
@@ -56,16 +55,8 @@ def test_idle_pools_are_judged_by_class() -> None:
     """What is said of idle pools at once is what the path of each state says, by class."""
     parts = [ttft(6.0, "short"), ttft(1.0, "long")]
     problem = with_classes(random_problem(5, ProblemOptions(decode_sites=2))[0], *parts)
-    model = PathModel(problem)
-    keys = [(level, 0.4 * problem.arrival_rate_per_s) for level in (2, 6)]
-    margins = model.rules.idle_margins(0, 0, keys)
-    for row, (level, flow) in enumerate(keys):
-        for threshold in range(problem.thresholds.size):
-            idle = [
-                model.attainment(0, 1, 0.0, (0, level, flow), threshold, limit) - limit.probability
-                for limit in problem.limits_of("ttft")
-            ]
-            assert margins[row, threshold] == pytest.approx(min(idle), abs=2e-3)
+    at_once, by_path = idle_margins(problem)
+    assert at_once == pytest.approx(by_path, abs=2e-3)
 
 
 def test_a_class_of_all_requests_is_the_whole() -> None:
@@ -108,17 +99,10 @@ def test_optimum_with_limits_of_classes_equals_enumeration(shape: str, seed: int
         Limit("tpot", 90.0, 0.06, "classes.short.tpot_p90", "short"),
     )
     problem = with_classes(problem, *limits)
-    result = search(problem, SearchOptions(time_limit_s=120.0))
-    best = Enumeration(problem).best()
-    if np.isinf(best):
-        assert result.status == "infeasible"
-        return
-    assert result.status == "optimal"
-    assert result.usd_per_hour == pytest.approx(best, rel=1e-6)
-    assert result.candidate is not None
-    assert check(problem, result.candidate).ok
-    # The rule is sufficient: the full model keeps the limit of every class.
-    assert all(one.met for one in evaluate(problem, result.candidate).limits)
+    result, _ = same_as_enumeration(problem)
+    if result.candidate is not None:
+        # The rule is sufficient: the full model keeps the limit of every class.
+        assert all(one.met for one in evaluate(problem, result.candidate).limits)
 
 
 def test_a_limit_on_a_class_binds_where_that_on_all_does_not() -> None:
@@ -133,24 +117,11 @@ def test_a_limit_on_a_class_binds_where_that_on_all_does_not() -> None:
 
 @pytest.mark.parametrize("seed", [6, pytest.param(1, marks=pytest.mark.long)])
 def test_simulation_agrees_by_class(seed: int) -> None:
-    problem, candidate = random_problem(seed, ProblemOptions(decode_sites=2))
-    problem = replace(problem, serving=replace(problem.serving, handoff="one_shot"))
-    problem = with_classes(problem, ttft(6.0, "long"))
-    predicted = evaluate(problem, candidate)
-    loads = {
-        i: load
-        for i, load in enumerate(predicted.check.pool_loads)
-        if problem.pools[i].role != "relay"
-    }
-    options = SimulationOptions(requests=100_000, replications=3, seed=seed)
-    measured = simulate(problem, candidate, options, pool_loads=loads)
+    problem, candidate = one_shot(seed)
+    predicted, measured = both(with_classes(problem, ttft(6.0, "long")), candidate, seed)
     for name, group in predicted.by_class.items():
         seen = measured.by_class_s[name]
-        for percentile, tolerance in ((50.0, 0.08), (90.0, 0.05), (99.0, 0.10)):
-            value, estimate = group.ttft.quantile(percentile / 100), seen["ttft"]
-            error = abs(value - estimate.percentile(percentile).mean)
-            error -= estimate.percentile(percentile).half_width
-            assert error <= tolerance * estimate.percentile(percentile).mean, (name, percentile)
+        assert not percentiles_off(group.ttft, seen["ttft"]), name
         assert group.tpot.mean == pytest.approx(seen["tpot"].mean.mean, rel=0.03)
         assert group.e2e.mean == pytest.approx(seen["e2e"].mean.mean, rel=0.05)
     limit = predicted.limits[-1]

@@ -7,16 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pdd_plan.fleet.check import check
 from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.fleet.laws import Law
 from pdd_plan.fleet.path_rules import earlier
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Limit, Problem, ServingOptions, UserRegion
 from pdd_plan.optimizer.search import SearchOptions, search
-from pdd_plan.simulation import SimulationOptions, simulate
-from tests.optimizer.enumeration import Enumeration
-from tests.optimizer.test_brute_force import small_problem
+from tests.fleet.parts import both, idle_margins, one_shot, percentiles_off
+from tests.optimizer.test_brute_force import same_as_enumeration, small_problem
 from tests.problems import ProblemOptions, random_problem
 
 
@@ -94,16 +92,8 @@ def test_attainment_of_all_is_the_mean_over_regions() -> None:
 def test_idle_pools_are_judged_with_the_way() -> None:
     parts = [ttft(3.0, "north"), ttft(1.0, "south")]
     problem = with_users(random_problem(5, ProblemOptions(decode_sites=2))[0], *parts)
-    model = PathModel(problem)
-    keys = [(level, 0.4 * problem.arrival_rate_per_s) for level in (2, 6)]
-    margins = model.rules.idle_margins(0, 0, keys)
-    for row, (level, flow) in enumerate(keys):
-        for threshold in range(problem.thresholds.size):
-            idle = [
-                model.attainment(0, 1, 0.0, (0, level, flow), threshold, limit) - limit.probability
-                for limit in problem.limits_of("ttft")
-            ]
-            assert margins[row, threshold] == pytest.approx(min(idle), abs=3e-3)
+    at_once, by_path = idle_margins(problem)
+    assert at_once == pytest.approx(by_path, abs=3e-3)
 
 
 def test_the_full_model_adds_the_way_exactly() -> None:
@@ -134,15 +124,9 @@ def test_optimum_with_users_equals_enumeration(shape: str, seed: int) -> None:
     base = small_problem(shape, seed)
     whole = base.limits_of("ttft")[0]
     problem = with_users(base, ttft(0.9 * whole.limit_s, "south", 80.0))
-    result = search(problem, SearchOptions(time_limit_s=120.0))
-    best = Enumeration(problem).best()
-    if np.isinf(best):
-        assert result.status == "infeasible"
+    result, best = same_as_enumeration(problem)
+    if result.candidate is None:
         return
-    assert result.status == "optimal"
-    assert result.usd_per_hour == pytest.approx(best, rel=1e-6)
-    assert result.candidate is not None
-    assert check(problem, result.candidate).ok
     assert all(one.met for one in evaluate(problem, result.candidate).limits)
     # Nearer users are never dearer to serve.
     assert search(base, SearchOptions(120.0)).usd_per_hour <= best * (1 + 1e-9)
@@ -150,27 +134,14 @@ def test_optimum_with_users_equals_enumeration(shape: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [6, pytest.param(1, marks=pytest.mark.long)])
 def test_simulation_agrees_by_region(seed: int) -> None:
-    problem, candidate = random_problem(seed, ProblemOptions(decode_sites=2))
-    problem = replace(problem, serving=replace(problem.serving, handoff="one_shot"))
+    problem, candidate = one_shot(seed)
     problem = with_users(problem, ttft(3.0, "south"), far_s=1.5)
-    predicted = evaluate(problem, candidate)
-    loads = {
-        i: load
-        for i, load in enumerate(predicted.check.pool_loads)
-        if problem.pools[i].role != "relay"
-    }
-    options = SimulationOptions(requests=100_000, replications=3, seed=seed)
-    measured = simulate(problem, candidate, options, pool_loads=loads)
-    summaries = [("all", predicted.ttft, measured.ttft_s)]
+    predicted, measured = both(problem, candidate, seed)
+    assert not percentiles_off(predicted.ttft, measured.ttft_s)
     for name, group in predicted.by_region.items():
         seen = measured.by_region_s[name]
-        summaries.append((name, group.ttft, seen["ttft"]))
+        assert not percentiles_off(group.ttft, seen["ttft"]), name
         assert group.e2e.mean == pytest.approx(seen["e2e"].mean.mean, rel=0.05)
-    for name, law, summary in summaries:
-        for percentile, tolerance in ((50.0, 0.08), (90.0, 0.05), (99.0, 0.10)):
-            estimate = summary.percentile(percentile)
-            error = abs(law.quantile(percentile / 100) - estimate.mean) - estimate.half_width
-            assert error <= tolerance * estimate.mean, (name, percentile)
     limit = predicted.limits[-1]
     within = measured.within[limit.limit.key]
     assert limit.within == pytest.approx(within.mean, abs=within.half_width + 0.01)
