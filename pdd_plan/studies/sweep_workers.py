@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pdd_plan.errors import InputError, Issue, SolverError
@@ -159,6 +160,18 @@ class DaskWorkers:
 
     def outcomes(self, tasks: Tasks, planner: Planner) -> Iterator[Done]:
         """Yield what gets done; a point that Dask gives up on has the outcome ``error``."""
+        suspects: list[str] = []
+        yield from self._gathered(tasks, planner, suspects)
+        # Dask gives up on whatever a worker held when it died for the fourth time; which of these
+        # points killed it shows when each has the cluster to itself.
+        for key in suspects:
+            killed: list[str] = []
+            yield from self._gathered({key: tasks[key]}, planner, killed)
+            if killed:
+                yield key, Outcome("error", KILLED), 0.0
+
+    def _gathered(self, tasks: Tasks, planner: Planner, killed: list[str]) -> Iterator[Done]:
+        """Yield what gets done, and put the keys of what Dask gives up on into ``killed``."""
         distributed = _distributed()
         futures = {
             self._client.submit(attempt, key, task, planner, pure=False): key
@@ -169,7 +182,7 @@ class DaskWorkers:
                 try:
                     yield future.result()
                 except distributed.KilledWorker:
-                    yield futures[future], Outcome("error", KILLED), 0.0
+                    killed.append(futures[future])
         finally:
             self._client.cancel(list(futures))
 
@@ -187,6 +200,8 @@ def interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    # Started with the first worker, it would let interrupts through again before that one starts.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -66,6 +66,15 @@ def killed(scenario: Scenario, options: PlanOptions) -> Plan:
     return priced(scenario, options)
 
 
+def held(scenario: Scenario, options: PlanOptions) -> Plan:
+    """As `priced`, but only where Ctrl-C does not reach the process that plans."""
+    import signal
+
+    if signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ()):
+        raise AssertionError("Ctrl-C would interrupt this process")
+    return priced(scenario, options)
+
+
 class Interrupted:
     """Plans as `priced` until Ctrl-C comes at a given call."""
 

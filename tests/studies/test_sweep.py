@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -29,6 +34,7 @@ from tests.studies.sweep_planner import (
     slow,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
 VARY = (f"{PRICE}=1 USD/h..3 USD/h/1 USD/h", "workload.rate=1 req/s,2 req/s,4 req/s,8 req/s")
 
 
@@ -236,12 +242,26 @@ def test_a_dask_scheduler_that_is_not_there_is_told(address):
 
 
 def test_without_dask_the_help_says_how_to_get_it(monkeypatch):
-    import sys
 
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError) as caught:
         DaskWorkers("tcp://127.0.0.1:8786")
     assert "pdd-plan[dask]" in caught.value.issues[0].help
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no such masks")
+def test_processes_leave_ctrl_c_to_the_one_that_started_them():
+    code = (
+        "from tests.studies.sweep_planner import held\n"
+        "from tests.studies.test_sweep import LocalWorkers, swept\n"
+        "print({row.outcome.reason for row in swept(planner=held, workers=LocalWorkers(2)).rows})"
+    )
+    # A process of its own: there, nothing of multiprocessing has been started before.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert ran.stdout == "{None}\n"
 
 
 @pytest.mark.long
