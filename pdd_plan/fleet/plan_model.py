@@ -50,4 +50,5 @@ class PlanModel(BaseModel):
         validate_by_alias=True,
         serialize_by_alias=True,
         json_schema_serialization_defaults_required=True,
+        defer_build=True,
     )
