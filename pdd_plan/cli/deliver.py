@@ -143,34 +143,21 @@ def leave(answer: AnyPlan | Comparison | SharedComparison) -> None:
     Parameters
     ----------
     answer : Plan, SharedPlan, Comparison or SharedComparison
-        No is an infeasible plan, a plan that was evaluated and misses a limit, with everything
-        there or with a part lost, a plan of services that take more than there is, one that does
-        not hold with the confidence asked for, and a
-        comparison in which no plan is feasible.
+        No is a plan that does not hold, such as an infeasible one, and a comparison in which no
+        plan is feasible.
 
     Raises
     ------
     typer.Exit
         With code 1 if the answer is no.
     """
-    from pdd_plan.fleet.plan import Plan
-    from pdd_plan.fleet.shared_plan import SharedPlan
     from pdd_plan.report.comparison import Alternatives
 
     if isinstance(answer, Alternatives):
-        no = all(plan.status == "infeasible" for plan in answer.plans)
+        yes = any(plan.status != "infeasible" for plan in answer.plans)
     else:
-        fits = answer.fits if isinstance(answer, SharedPlan) else True
-        resilience = answer.resilience if isinstance(answer, Plan) else None
-        lost = resilience.outages if resilience is not None else ()
-        risk = answer.uncertainty if isinstance(answer, Plan) else None
-        no = (
-            answer.status == "infeasible"
-            or not (answer.slo_met and fits)
-            or any(outage.status != "kept" for outage in lost)
-            or (risk is not None and not risk.confident)
-        )
-    if no:
+        yes = answer.holds
+    if not yes:
         raise typer.Exit(NO)
 
 

@@ -162,6 +162,19 @@ class Plan(PlanModel):
         """Whether every limit is kept."""
         return all(limit.met for limit in self.slo)
 
+    @property
+    def holds(self) -> bool:
+        """Whether there is a fleet that keeps every limit.
+
+        So it does with each part lost that was asked about, and with the confidence asked for.
+        """
+        return (
+            self.status != "infeasible"
+            and self.slo_met
+            and (self.resilience is None or self.resilience.kept)
+            and (self.uncertainty is None or self.uncertainty.confident)
+        )
+
     def to_json(self) -> str:
         """Return the plan as indented JSON, keys in the order of the contract."""
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"

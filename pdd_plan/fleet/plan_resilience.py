@@ -61,3 +61,8 @@ class Resilience(PlanModel):
         (), description="Losses that the plan would not survive with any one engine or line less."
     )
     bounds: tuple[OutageBound, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether every limit is kept whichever part is lost."""
+        return all(outage.status == "kept" for outage in self.outages)

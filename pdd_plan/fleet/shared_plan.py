@@ -133,6 +133,11 @@ class SharedPlan(PlanModel):
             and all(link.reserved_gbps <= link.max_gbps * (1.0 + 1e-9) for link in self.links)
         )
 
+    @property
+    def holds(self) -> bool:
+        """Whether there are fleets on which every service keeps its limits, and that fit."""
+        return self.status != "infeasible" and self.slo_met and self.fits
+
     def to_json(self) -> str:
         """Return the plan as indented JSON, keys in the order of the contract."""
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
