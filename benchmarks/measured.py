@@ -23,6 +23,16 @@ def use_one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
+def environment() -> dict[str, str]:
+    """Variables for a program that is measured, as its users have them.
+
+    One thread for numpy, as in `use_one_thread`; and Python keeps what it has compiled, as it is
+    kept where a package was installed, even if whoever measures has told it not to.
+    """
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return variables | dict.fromkeys(THREADS, "1")
+
+
 @dataclass(frozen=True)
 class Measured:
     """One run of a program.
@@ -47,21 +57,21 @@ class Measured:
     ok: bool
 
 
-def measure(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
+def measure(command: Sequence[str], variables: Mapping[str, str] | None = None) -> Measured:
     """Run a program to its end and measure it.
 
     Parameters
     ----------
     command : sequence of str
         Program and arguments.
-    environment : mapping, optional
-        Variables beside those of this process.
+    variables : mapping, optional
+        Of its environment, beside those of this process.
     """
-    own = dict.fromkeys(THREADS, "1") | dict(environment or {})
+    own = environment() | dict(variables or {})
     with tempfile.TemporaryFile("w+") as stream:
         started = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - commands are made by this benchmark
-            command, stdout=stream, stderr=subprocess.STDOUT, env={**os.environ, **own}
+            command, stdout=stream, stderr=subprocess.STDOUT, env=own
         )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started

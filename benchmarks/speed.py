@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks.measured import PROGRAM, use_one_thread
+from benchmarks.measured import PROGRAM, environment, use_one_thread
 
 
 def main() -> None:
@@ -51,8 +51,10 @@ def _median(work: Callable[[], object], times: int) -> float:
 
 def _command(*arguments: str) -> float:
     def run() -> None:
-        subprocess.run([*PROGRAM, *arguments], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+        command = [*PROGRAM, *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())  # noqa: S603
 
+    run()  # what Python has not compiled yet, it compiles now
     return _median(run, 5)
 
 
