@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -107,4 +108,6 @@ def main() -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Little of what a command makes is ever garbage in a cycle; looking for it takes 5 % of a plan.
+    gc.set_threshold(100_000)
     app(prog_name="pdd-plan")
