@@ -8,10 +8,13 @@ from itertools import permutations
 
 import numpy as np
 
-from pdd_plan.fleet.problem import FloatArray
+from pdd_plan.fleet.problem import BoolArray, FloatArray
 from pdd_plan.fleet.purchase import ChipKey, ChipTerms, paid_chips
 from pdd_plan.optimizer.mixes import SLACK, Mix, Stairs, cheapest_mix
 from pdd_plan.optimizer.states import IntArray
+
+BLOCK = 64
+"""Partial choices that are held against all others at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,8 @@ class _Together:
 
     A row is a partial choice: cost beyond what is paid in any case, minus the work done in each
     role (never more than needed), power, chips taken of the kind at hand, and chips of the kinds
-    before it that are paid beyond those that stay; fewer is better in every column.
+    before it that are paid beyond those that stay; fewer is better in every column. Power and chips
+    paid are 0 where the site has no limit of them, lest they tell rows apart.
     """
 
     def __init__(self, demands: Sequence[Demand], supply: Supply) -> None:
@@ -180,7 +184,8 @@ class _Together:
             added = np.zeros((one.counts.size, roles + 4))
             added[:, 0] = 0.0 if terms else one.usd_per_hour
             added[:, 1 + role] = -one.capacity
-            added[:, roles + 1] = one.counts * one.watts
+            if np.isfinite(self.supply.watts):
+                added[:, roles + 1] = one.counts * one.watts
             added[:, roles + 2] = one.counts * one.chips
             sums = (rows[:, None, :] + added[None, :, :]).reshape(-1, roles + 4)
             done = np.minimum(-sums[:, 1 : roles + 1], self.wanted)
@@ -200,7 +205,8 @@ class _Together:
             if complete.size:
                 best = float(spent[complete].min()) * (1.0 + 1e-9)
             if last or self.pools[position + 1][0].stock != one.stock:
-                sums[:, roles + 3] += paid
+                if np.isfinite(self.supply.most_chips):
+                    sums[:, roles + 3] += paid
                 sums[:, roles + 2] = 0.0
                 sums[:, 0] = spent
             at = at[_efficient(sums[at])]
@@ -233,9 +239,20 @@ class _Together:
 def _efficient(rows: FloatArray) -> IntArray:
     """Positions of the rows that no other row is below or equal to in every column."""
     order = np.lexsort(rows.T[::-1])
-    kept = []
-    while order.size:
-        first = order[0]
-        kept.append(int(first))
-        order = order[~(rows[order] >= rows[first]).all(axis=1)]
-    return np.array(kept, dtype=np.int64)
+    # In this order the first column never speaks for a row against the ones before it.
+    columns = np.ascontiguousarray(rows[order, 1:].T)
+    left, kept = np.arange(order.size), [np.zeros(0, np.int64)]
+    while left.size:
+        block, left = left[:BLOCK], left[BLOCK:]
+        block = block[~np.tril(_no_better(columns, block, block), -1).any(axis=1)]
+        left = left[~_no_better(columns, left, block).any(axis=1)]
+        kept.append(block)
+    return np.asarray(order[np.concatenate(kept)])
+
+
+def _no_better(columns: FloatArray, these: IntArray, than: IntArray) -> BoolArray:
+    """Whether each of these rows is above or equal to each of others in every column."""
+    out = np.ones((these.size, than.size), bool)
+    for column in columns:
+        out &= column[these][:, None] >= column[than]
+    return out
