@@ -143,6 +143,7 @@ def _report(result: SweepResult, command: str) -> SweepReport:
         for axis in result.axes
     )
     rows = tuple(
-        SweepRow(row.steps, row.changes, row.outcome.record(), row.on_front) for row in result.rows
+        SweepRow(row.steps, row.changes, row.outcome.record(result.services), row.on_front)
+        for row in result.rows
     )
-    return SweepReport(result.scenario, axes, rows, command, __version__)
+    return SweepReport(result.scenario, axes, rows, command, __version__, result.services)

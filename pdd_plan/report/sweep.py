@@ -1,16 +1,17 @@
-"""A sweep as its reports see it, its tidy table and its JSON."""
+"""A sweep as its reports see it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pdd_plan.report.sweep_crossings import Crossing, Curve, crossings
-from pdd_plan.report.tidy import Tidy, Value
+from pdd_plan.report.tidy import Value
 
 KINDS = ("single_site", "cross_site", "pdd")
 """Kinds of fleet that a plan can be."""
+KINDS_OF_SERVICES = (*KINDS, "mixed")
+"""Kinds that the fleets of several services can be together."""
 BASELINES = (*KINDS, "aggregated")
 """Fleets that it is held against."""
 COST = "usd_per_million_output_tokens"
@@ -131,6 +132,8 @@ class SweepReport:
         The command that gives the sweep again.
     tool_version : str
         Of this tool.
+    services : tuple of str
+        Names of the services; none for a scenario of one.
     """
 
     scenario: str
@@ -138,6 +141,7 @@ class SweepReport:
     rows: tuple[SweepRow, ...]
     command: str = ""
     tool_version: str = ""
+    services: tuple[str, ...] = ()
 
     @property
     def currency(self) -> str:
@@ -153,6 +157,26 @@ class SweepReport:
     def any_plan(self) -> bool:
         """Whether at least one point has a plan."""
         return any(row.planned for row in self.rows)
+
+    def of_service(self, name: str) -> SweepReport:
+        """Return the points with the figures of one service, under the keys of a sweep of one.
+
+        Parameters
+        ----------
+        name : str
+            One of `services`.
+        """
+        prefix = f"services.{name}."
+        rows = []
+        for row in self.rows:
+            own = {
+                key.removeprefix(prefix): value
+                for key, value in row.record.items()
+                if key.startswith(prefix)
+            }
+            common = {key: row.record[key] for key in ("status", "currency")}
+            rows.append(replace(row, record={"service": name, **common, **own}))
+        return replace(self, rows=tuple(rows), services=())
 
     def curve(self, key: str) -> Curve:
         """Return a value along the only axis, None where a point with a plan has none.
@@ -222,80 +246,3 @@ def middle_slices(report: SweepReport) -> tuple[Slice, ...]:
         )
         found.append(Slice(other.varied[0], step, replace(report, axes=(axis,), rows=rows)))
     return tuple(found)
-
-
-def sweep_table(report: SweepReport) -> Tidy:
-    """Return a sweep as one tidy table: a row a point.
-
-    Parameters
-    ----------
-    report : SweepReport
-        Varied values become numbers where all are numbers; their unit stands in the heading.
-
-    Returns
-    -------
-    Tidy
-    """
-    keys = ["point", *(item.key for axis in report.axes for item in axis.varied)]
-    if report.is_front:
-        keys.append("on_front")
-    keys += report.rows[0].record.keys() if report.rows else ()
-    rows = []
-    for index, row in enumerate(report.rows, start=1):
-        cells: list[Value] = [index]
-        for axis, step in zip(report.axes, row.steps, strict=True):
-            cells += [item.value(step) for item in axis.varied]
-        if report.is_front:
-            cells.append(row.on_front)
-        rows.append((*cells, *row.record.values()))
-    return Tidy("sweep", tuple(keys), tuple(rows))
-
-
-def sweep_json(report: SweepReport) -> str:
-    """Return a sweep as JSON: axes, rows by key, crossings.
-
-    Parameters
-    ----------
-    report : SweepReport
-        As planned.
-
-    Returns
-    -------
-    str
-        Indented, with a line end.
-    """
-    rows = [
-        {
-            "values": {
-                item.path: item.texts[step]
-                for axis, step in zip(report.axes, row.steps, strict=True)
-                for item in axis.varied
-            },
-            "changes": list(row.changes),
-            **({"on_front": row.on_front} if report.is_front else {}),
-            **row.record,
-        }
-        for row in report.rows
-    ]
-    data = {
-        "schema_version": 1,
-        "tool_version": report.tool_version,
-        "scenario": report.scenario,
-        "command": report.command,
-        "currency": report.currency,
-        "axes": [
-            [
-                {
-                    "path": item.path,
-                    "values": list(item.texts),
-                    "unit": item.unit or None,
-                    "numbers": list(item.numbers) if item.numbers else None,
-                }
-                for item in axis.varied
-            ]
-            for axis in report.axes
-        ],
-        "rows": rows,
-        "crossings": [item.record() for item in report.crossings],
-    }
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -12,6 +12,7 @@ from pdd_plan.report.sweep import (
     BASELINES,
     COST,
     KINDS,
+    KINDS_OF_SERVICES,
     SweepAxis,
     SweepReport,
     SweepRow,
@@ -23,6 +24,8 @@ from pdd_plan.report.sweep_words import SweepLabels
 
 MOST_FRONTS = 4
 """Fronts in one chart; as many as there are colors."""
+TONES = 5
+"""Colors that curves can be told apart by; more curves begin anew."""
 ROLES = ("prefill", "relay", "decode")
 PLAN_TONE = -1
 """The plan is drawn in the color of the text."""
@@ -49,7 +52,8 @@ def sweep_charts(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
         front = _front(report, labels)
         return (front,) if front.series else ()
     if len(report.axes) == 1:
-        made = [draw(report, labels) for draw in (_cost, _ttft, _goodput, _chips)]
+        each = (_service_costs, _service_ttft) if report.services else (_ttft, _goodput)
+        made = [draw(report, labels) for draw in (_cost, *each, _chips)]
         return tuple(chart for chart in made if chart is not None)
     return (*_levers(report, labels), *_maps(report, labels))
 
@@ -168,6 +172,25 @@ def _ttft(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
     return _curves(report, labels, "sweep_ttft", labels.word("axis.seconds"), series)
 
 
+def _service_costs(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
+    series = _by_service(report, "usd_per_hour")
+    label = labels.word("axis.cost", currency=clean(report.currency))
+    return _curves(report, labels, "service_cost", label, series)
+
+
+def _service_ttft(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
+    series = _by_service(report, "ttft_p90_s")
+    return _curves(report, labels, "service_ttft", labels.word("axis.seconds"), series)
+
+
+def _by_service(report: SweepReport, key: str) -> list[Series]:
+    return [
+        series
+        for number, name in enumerate(report.services)
+        for series in _series(report.of_service(name), key, clean(name), number % TONES)
+    ]
+
+
 def _goodput(report: SweepReport, labels: SweepLabels) -> CurveChart | None:
     series = _series(report, "goodput_requests_per_s", labels.word("plan_curve"), 0)
     return _curves(report, labels, "sweep_goodput", labels.word("axis.goodput"), series)
@@ -232,8 +255,8 @@ def _maps(report: SweepReport, labels: SweepLabels) -> tuple[Chart, ...]:
     for key in ("sweep_map", "sweep_kinds"):
         kinds = [row.record["architecture"] for row in best.values()]
         series = [
-            Series(labels.word(name), (), (), tone)
-            for tone, name in enumerate(KINDS)
+            Series(labels.kind(name), (), (), tone)
+            for tone, name in enumerate(KINDS_OF_SERVICES)
             if name in kinds
         ]
         made.append(
@@ -270,10 +293,11 @@ def _cells(
     for (first, second), row in best.items():
         value, kind = row.amount(COST), str(row.record["architecture"])
         cost = digits.money(value)
-        said = labels.word(f"letter.{kind}") if kinds and kind in KINDS else cost
+        known = kinds and kind in KINDS_OF_SERVICES
+        said = labels.word(f"letter.{kind}") if known else cost
         what = labels.kind(kind) if row.planned else labels.status(row.record["status"])
         names = f"{clean(across.names[first])}, {clean(up.names[second])}"
-        tone = KINDS.index(kind) if kinds and kind in KINDS else 0
+        tone = KINDS_OF_SERVICES.index(kind) if known else 0
         place = columns.index(first), rows.index(second)
         found.append(Cell(*place, value, said, f"{names}: {cost}, {what}", tone))
     return found

@@ -12,14 +12,24 @@ from typing import Any
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.report.csv_files import csv_text
 from pdd_plan.report.render import OUTPUT_WIDTH, SUFFIXES, write_text
-from pdd_plan.report.sweep import SweepReport, sweep_json, sweep_table
+from pdd_plan.report.sweep import SweepReport
 from pdd_plan.report.sweep_charts import sweep_charts
+from pdd_plan.report.sweep_tidy import sweep_json, sweep_table
 from pdd_plan.report.sweep_view import sweep_view
 from pdd_plan.report.sweep_words import SweepLabels
 
 TEXT_FORMATS = ("console", "md", "csv", "json", "html", "svg")
-TEXTS = ("reason", "scenario_sha256", "currency", "bcr_reference", "architecture", "routing_by")
-"""Columns that hold text even where no row has any, so that Parquet files can be joined."""
+TEXTS = (
+    "reason",
+    "scenario_sha256",
+    "currency",
+    "bcr_reference",
+    "architecture",
+    "routing_by",
+    "fleet",
+)
+"""Columns that hold text even where no row has any, so that Parquet files can be joined; so do
+those of services that end in these."""
 
 
 def render_sweep(report: SweepReport, form: str, lang: str = "en", width: int | None = None) -> str:
@@ -148,7 +158,7 @@ def _write_parquet(report: SweepReport, file: Path) -> None:
     arrays = [
         arrow.array(list(cells), type=None if any(cell is not None for cell in cells) else unknown)
         for key, cells in zip(table.keys, columns, strict=True)
-        for unknown in [arrow.string() if key in TEXTS else arrow.float64()]
+        for unknown in [arrow.string() if key.rpartition(".")[2] in TEXTS else arrow.float64()]
     ]
     data = arrow.table(arrays, names=list(table.keys))
     handle, name = tempfile.mkstemp(dir=file.resolve().parent, prefix=".sweep.")

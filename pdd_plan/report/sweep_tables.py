@@ -12,6 +12,7 @@ from pdd_plan.report.sweep import (
     BASELINES,
     COST,
     KINDS,
+    KINDS_OF_SERVICES,
     LIMIT,
     SweepAxis,
     SweepReport,
@@ -78,7 +79,8 @@ def all_points(report: SweepReport, labels: SweepLabels) -> Table:
         *_axis_columns(report),
         *_main_columns(report, labels),
         *_baseline_columns(labels, BASELINES),
-        *_more_columns(labels),
+        *([] if report.services else [*_load_columns(labels), *_traffic_columns(labels)]),
+        *_bought_columns(labels),
     ]
     if report.is_front:
         yes = labels.word("yes")
@@ -108,6 +110,35 @@ def short_points(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     return _table(columns, shown, heads), Sentences((Sentence("", said, "faint"),))
 
 
+def service_points(report: SweepReport, labels: SweepLabels, short: bool) -> tuple[Block, ...]:
+    """Return a row for every service of every point with a plan.
+
+    Parameters
+    ----------
+    report : SweepReport
+        Of several services.
+    labels : SweepLabels
+        Words of the language.
+    short : bool
+        Only what fits a terminal.
+    """
+    each = [report.of_service(name).rows for name in report.services]
+    rows = [row for point in zip(*each, strict=True) for row in point if row.planned]
+    if short and len(rows) > MOST_SHOWN:
+        said = labels.say("services_in_files", count=digits.number(len(rows), 0))
+        return (Sentences((Sentence("", said, "faint"),)),)
+    name = _Shown(labels.word("service"), lambda row: clean(str(row.record["service"])), False)
+    columns = [*_axis_columns(report), name]
+    if short:
+        columns += [*_cost_columns(report, labels)[:1], _p90(labels), _goodput(labels)]
+        columns += [_kind(labels), _chips(labels)]
+    else:
+        columns += [*_cost_columns(report, labels), _p90(labels), _kind(labels), _chips(labels)]
+        columns += [_demand(labels), _goodput(labels), *_traffic_columns(labels), _gbps(labels)]
+    heads = sum(len(axis.varied) for axis in report.axes) + 1
+    return (_table(columns, rows, heads),)
+
+
 def grid_table(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     """Return cost per token over two axes, each field with the letter of its kind of fleet."""
     down, across = report.axes
@@ -115,7 +146,7 @@ def grid_table(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     best = min((row.amount(COST) or 0.0 for row in report.rows if row.planned), default=None)
     for row in report.rows:
         kind = str(row.record["architecture"])
-        letter = f" {labels.word(f'letter.{kind}')}" if kind in KINDS else ""
+        letter = f" {labels.word(f'letter.{kind}')}" if kind in KINDS_OF_SERVICES else ""
         cost = row.amount(COST)
         mark: Mark = "best" if cost is not None and cost == best else ""
         fields[row.steps] = (
@@ -127,13 +158,14 @@ def grid_table(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     )
     columns = (Column(""), *(Column(clean(name), right=True) for name in across.names))
     letters = {key: labels.word(f"letter.{name}") for key, name in _LETTERS.items()}
-    said = labels.say("letters", currency=clean(report.currency), **letters)
+    key = "letters_of_services" if report.services else "letters"
+    said = labels.say(key, currency=clean(report.currency), **letters)
     axes = labels.say("rows_of", path=_paths(down), other=_paths(across))
     notes = Sentences((Sentence("", axes, "faint"), Sentence("", said, "faint")))
     return Table(columns, rows, wide=True), notes
 
 
-_LETTERS = {"single": "single_site", "cross": "cross_site", "pdd": "pdd"}
+_LETTERS = {"single": "single_site", "cross": "cross_site", "pdd": "pdd", "mixed": "mixed"}
 
 
 def front_table(report: SweepReport, labels: SweepLabels, short: bool) -> Table:
@@ -147,7 +179,7 @@ def front_table(report: SweepReport, labels: SweepLabels, short: bool) -> Table:
     columns = _axis_columns(report, labels.word("limit"))
     columns += [_p90(labels), *_cost_columns(report, labels), _kind(labels), _chips(labels)]
     if not short:
-        columns += _more_columns(labels)
+        columns += [*_load_columns(labels), *_traffic_columns(labels), *_bought_columns(labels)]
     heads = sum(len(axis.varied) for axis in report.axes)
     return _table(columns, sorted(rows, key=order), heads)
 
@@ -208,19 +240,33 @@ def _chips(labels: SweepLabels) -> _Shown:
 
 
 def _main_columns(report: SweepReport, labels: SweepLabels) -> list[_Shown]:
-    return [*_cost_columns(report, labels), _p90(labels), _kind(labels), _chips(labels)]
+    p90 = [] if report.services else [_p90(labels)]  # each service has its own
+    return [*_cost_columns(report, labels), *p90, _kind(labels), _chips(labels)]
 
 
 def _time(label: str, key: str) -> _Shown:
     return _Shown(label, lambda row: digits.seconds(row.amount(key)))
 
 
-def _more_columns(labels: SweepLabels) -> list[_Shown]:
+def _load_columns(labels: SweepLabels) -> list[_Shown]:
+    bcr = _Shown(labels.word("bcr"), lambda row: digits.number(row.amount("bcr")))
+    return [_goodput(labels), bcr]
+
+
+def _goodput(labels: SweepLabels) -> _Shown:
+    return _rate(labels.word("goodput"), "goodput_requests_per_s")
+
+
+def _demand(labels: SweepLabels) -> _Shown:
+    return _rate(labels.word("demand"), "demand_requests_per_s")
+
+
+def _rate(label: str, key: str) -> _Shown:
+    return _Shown(label, lambda row: digits.rate(row.amount(key)))
+
+
+def _traffic_columns(labels: SweepLabels) -> list[_Shown]:
     return [
-        _Shown(
-            labels.word("goodput"), lambda row: digits.rate(row.amount("goodput_requests_per_s"))
-        ),
-        _Shown(labels.word("bcr"), lambda row: digits.number(row.amount("bcr"))),
         _time(labels.word("p50_ttft"), "ttft_p50_s"),
         _time(labels.word("p99_ttft"), "ttft_p99_s"),
         _time(labels.word("tpot"), "tpot_mean_s"),
@@ -231,9 +277,15 @@ def _more_columns(labels: SweepLabels) -> list[_Shown]:
             labels.word("relay_tokens_short"),
             lambda row: digits.percent(row.amount("relay_token_fraction")),
         ),
-        _Shown(labels.word("gbps"), lambda row: digits.significant(row.amount("line_gbps"), 4)),
-        _Shown(labels.word("gap"), lambda row: digits.gap(row.amount("gap"))),
     ]
+
+
+def _bought_columns(labels: SweepLabels) -> list[_Shown]:
+    return [_gbps(labels), _Shown(labels.word("gap"), lambda row: digits.gap(row.amount("gap")))]
+
+
+def _gbps(labels: SweepLabels) -> _Shown:
+    return _Shown(labels.word("gbps"), lambda row: digits.significant(row.amount("line_gbps"), 4))
 
 
 def _baseline_columns(labels: SweepLabels, names: Sequence[str]) -> list[_Shown]:

@@ -24,6 +24,7 @@ from pdd_plan.report.sweep_tables import (
     front_table,
     grid_table,
     point_name,
+    service_points,
     short_points,
 )
 from pdd_plan.report.sweep_words import SweepLabels
@@ -61,9 +62,11 @@ def sweep_view(report: SweepReport, lang: str = "en") -> View:
         *_crossings(report, labels),
         *_no_plan(report, labels),
         Section(table_key, labels.word(table_key), _short(report, labels), brief=True),
+        *_services(report, labels, short=True),
         *([Section("charts", labels.word("charts"), charts, detail=True)] if charts else []),
         *_front(report, labels),
         Section("points", labels.word("points"), (all_points(report, labels),), detail=True),
+        *_services(report, labels, short=False),
         Section("reproduce", labels.word("reproduce"), (_footer(report, labels),)),
     ]
     return View(
@@ -116,6 +119,17 @@ def _values(axis: SweepAxis, texts: tuple[str, ...], labels: SweepLabels) -> str
 def _point(report: SweepReport, row: SweepRow, labels: SweepLabels) -> tuple[Text, ...]:
     currency = clean(report.currency)
     cost = digits.money(row.amount(COST))
+    if report.services:
+        times = tuple(
+            Text(
+                labels.say(
+                    "of_service", name=clean(name), said=_p90(row, labels, f"services.{name}.")
+                )
+            )
+            for name in report.services
+        )
+    else:
+        times = (Text(_p90(row, labels)),)
     return (
         Text(labels.say("per_m_output", amount=cost, currency=currency), "strong"),
         Text(labels.say("at_point", values=point_name(report, row))),
@@ -124,9 +138,13 @@ def _point(report: SweepReport, row: SweepRow, labels: SweepLabels) -> tuple[Tex
                 "effect_cost", amount=digits.money(row.amount("usd_per_hour")), currency=currency
             )
         ),
-        Text(labels.say("effect_p90", p90=digits.seconds(row.amount("ttft_p90_s")))),
+        *times,
         Text(labels.kind(row.record["architecture"])),
     )
+
+
+def _p90(row: SweepRow, labels: SweepLabels, prefix: str = "") -> str:
+    return labels.say("effect_p90", p90=digits.seconds(row.amount(f"{prefix}ttft_p90_s")))
 
 
 def _crossings(report: SweepReport, labels: SweepLabels) -> list[Section]:
@@ -210,6 +228,14 @@ def _short(report: SweepReport, labels: SweepLabels) -> tuple[Block, ...]:
     if report.is_front:
         return (front_table(report, labels, short=True),)
     return grid_table(report, labels) if len(report.axes) == 2 else short_points(report, labels)
+
+
+def _services(report: SweepReport, labels: SweepLabels, short: bool) -> list[Section]:
+    """Return what each service costs and reaches: briefly for the console, whole for documents."""
+    if not report.services or not report.any_plan:
+        return []
+    blocks = service_points(report, labels, short)
+    return [Section("services", labels.word("services"), blocks, brief=short, detail=not short)]
 
 
 def _front(report: SweepReport, labels: SweepLabels) -> list[Section]:

@@ -22,13 +22,17 @@ WORDS: dict[str, tuple[str, str]] = {
     "status.input_error": ("wrong input", "输入错误"),
     "status.solver_failed": ("solver failed", "求解器失败"),
     "status.error": ("error", "错误"),
+    "mixed": ("mixed", "混合"),
     "letter.single_site": ("s", "单"),
     "letter.cross_site": ("x", "跨"),
     "letter.pdd": ("p", "P"),
+    "letter.mixed": ("m", "混"),
     "chart.sweep_cost": ("Cost per token", "每词元成本"),
     "chart.sweep_levers": ("Cost per token along each axis", "沿各轴的每词元成本"),
     "chart.sweep_ttft": ("P90 TTFT", "P90 TTFT"),
     "chart.sweep_goodput": ("Goodput", "有效吞吐"),
+    "chart.service_cost": ("Cost of each service", "各服务的成本"),
+    "chart.service_ttft": ("P90 TTFT of each service", "各服务的 P90 TTFT"),
     "chart.sweep_chips": ("Chips", "芯片数"),
     "chart.sweep_map": ("Cost per token", "每词元成本"),
     "chart.sweep_kinds": ("Cheapest kind of fleet", "最便宜的方案类型"),
@@ -68,6 +72,17 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "- no plan.",
         "每百万输出词元的 {currency}；{single} 单站点，{cross} 跨站点，{pdd} PDD，- 无方案。",
     ),
+    "letters_of_services": (
+        "{currency} per M output tokens; all services {single} single site, {cross} cross site, "
+        "{pdd} PDD, or {mixed} mixed; - no plan.",
+        "每百万输出词元的 {currency}；各服务均为 {single} 单站点、{cross} 跨站点、{pdd} PDD，"
+        "或 {mixed} 混合；- 无方案。",
+    ),
+    "services_in_files": (
+        "{count} rows, one a service and point: write them with --output, to CSV or HTML say.",
+        "共 {count} 行（每点每服务一行）：可用 --output 写入 CSV 或 HTML。",
+    ),
+    "of_service": ("{name} {said}", "{name} {said}"),
     "several_points": ("{first} and {count} more", "{first} 等另 {count} 个"),
     "least_over_others": (
         "The least over all values of {others}.",
@@ -89,6 +104,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "chart.sweep_ttft": (
         "P90 TTFT of the plan, and of the best fleet of each kind.",
         "方案及各类最优机群的 P90 TTFT。",
+    ),
+    "chart.service_cost": (
+        "Chips of each service and its share of the lines.",
+        "各服务的芯片成本及其分摊的线路成本。",
+    ),
+    "chart.service_ttft": (
+        "P90 TTFT of each service in the plan.",
+        "方案中各服务的 P90 TTFT。",
     ),
     "chart.sweep_goodput": (
         "Largest load that the plan carries within its limits.",
@@ -128,7 +151,9 @@ class SweepLabels(Labels):
 
     def kind(self, value: object) -> str:
         """Return the word for a kind of fleet or a status; `-` for none."""
-        return self.name(str(value)) if value else "-"
+        if not value:
+            return "-"
+        return self.word(str(value)) if value in WORDS else self.name(str(value))
 
     def status(self, value: object) -> str:
         """Return the word for what came of a point."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.studies.sweep_axes import Axis
 from pdd_plan.studies.sweep_outcome import Outcome
-from pdd_plan.studies.sweep_points import Maker, OptionsOf, scenario_name
+from pdd_plan.studies.sweep_points import Maker, OptionsOf, scenario_name, service_names
 from pdd_plan.studies.sweep_run import Runner
 
 
@@ -48,11 +48,14 @@ class SweepResult:
         What was varied.
     rows : tuple of Row
         In the order of the grid, the last axis running fastest.
+    services : tuple of str
+        Names of the services; none for a scenario of one.
     """
 
     scenario: str
     axes: tuple[Axis, ...]
     rows: tuple[Row, ...]
+    services: tuple[str, ...] = ()
 
     @property
     def any_plan(self) -> bool:
@@ -107,4 +110,6 @@ def sweep(
         Row(point.steps, point.changes, outcome)
         for point, outcome in zip(points, outcomes, strict=True)
     )
-    return SweepResult(scenario_name(points), tuple(axes), tuple(rows))
+    parts = (part.name for outcome in outcomes for part in outcome.services)
+    services = tuple(dict.fromkeys((*service_names(points), *parts)))
+    return SweepResult(scenario_name(points), tuple(axes), tuple(rows), services)

@@ -12,10 +12,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from pdd_plan.errors import InputError
+from pdd_plan.scenario import Scenario, SharedScenario
 from pdd_plan.studies.sweep import Row, SweepResult, sweep
 from pdd_plan.studies.sweep_axes import Axis
 from pdd_plan.studies.sweep_outcome import SAME_COST, Outcome
-from pdd_plan.studies.sweep_points import Maker, OptionsOf, Point, changes_at, scenario_name
+from pdd_plan.studies.sweep_points import (
+    Maker,
+    OptionsOf,
+    Point,
+    changes_at,
+    first_question,
+    scenario_name,
+)
 from pdd_plan.studies.sweep_run import Runner
 
 LIMIT = "slo.ttft_p90"
@@ -118,13 +127,15 @@ def front(
     Raises
     ------
     InputError
-        If an axis is wrong, with every issue, before anything is planned.
+        If an axis is wrong, with every issue, before anything is planned, or the scenario has
+        several services.
     """
     if any(LIMIT in axis.paths for axis in axes):
         result = sweep(file, axes, options_of, runner, changes)
         return SweepResult(result.scenario, result.axes, _marked(result.rows, _others(axes)))
     maker = Maker(file, tuple(changes), options_of)
     given = maker.points(axes)
+    _require_one_service(given)
     curves = [_Curve(point.steps, changes_at(axes, point.steps)) for point in given]
     middle = _middle(given)
     todo = [(curve, limit) for curve in curves for limit in _first_limits(middle)]
@@ -145,6 +156,22 @@ def front(
     return SweepResult(scenario_name(given), (*axes, last), marked)
 
 
+def _require_one_service(points: Sequence[Point]) -> None:
+    """Refuse services: each has a P90 TTFT of its own."""
+    question = first_question(points)
+    if not isinstance(question, SharedScenario):
+        return
+    limit = f"services.{next(iter(question.services))}.{LIMIT}"
+    raise InputError(
+        question.source.issue(
+            "services",
+            f"{question.name} has several services, each with a P90 TTFT of its own, but a front "
+            "has one",
+            f'vary the limit of a service: --vary "{limit}=1 s,2 s,4 s" without --pareto',
+        )
+    )
+
+
 def _others(axes: Sequence[Axis]) -> tuple[int, ...]:
     """Return the numbers of the axes that are not the limit's."""
     return tuple(index for index, axis in enumerate(axes) if LIMIT not in axis.paths)
@@ -153,9 +180,9 @@ def _others(axes: Sequence[Axis]) -> tuple[int, ...]:
 def _middle(points: Sequence[Point]) -> float:
     """Return the limit that the scenario has, or 4 s, from which the search goes both ways."""
     for point in points:
-        limit = point.scenario().slo.ttft_p90 if point.task else None
-        if limit is not None:
-            return float(limit)
+        question = point.scenario() if point.task else None
+        if isinstance(question, Scenario) and question.slo.ttft_p90 is not None:
+            return float(question.slo.ttft_p90)
     return 4.0
 
 

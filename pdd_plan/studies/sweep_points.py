@@ -16,10 +16,10 @@ from pdd_plan.studies.sweep_axes import Axis, grid
 from pdd_plan.studies.sweep_outcome import Outcome
 
 if TYPE_CHECKING:
-    from pdd_plan.scenario import Scenario
+    from pdd_plan.scenario import Question
     from pdd_plan.studies.plan_options import PlanOptions
 
-OptionsOf = Callable[["Scenario"], "PlanOptions"]
+OptionsOf = Callable[["Question"], "PlanOptions"]
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Point:
     task: bytes = b""
     outcome: Outcome | None = None
 
-    def scenario(self) -> Scenario:
+    def scenario(self) -> Question:
         """Return the scenario of a point that has a task."""
-        scenario: Scenario = pickle.loads(self.task)[0]  # noqa: S301 - made by this program
+        scenario: Question = pickle.loads(self.task)[0]  # noqa: S301 - made by this program
         return scenario
 
 
@@ -121,11 +121,11 @@ class Maker:
         places = {f"--set {change}": f"{option} {change}" for change in own}
         return [replace(issue, file=places.get(issue.file, issue.file)) for issue in loaded]
 
-    def _load(self, own: Sequence[str]) -> Scenario | tuple[Issue, ...]:
-        from pdd_plan.scenario import load_scenario
+    def _load(self, own: Sequence[str]) -> Question | tuple[Issue, ...]:
+        from pdd_plan.scenario import load_question
 
         try:
-            return load_scenario(self.file, (*self.changes, *own))
+            return load_question(self.file, (*self.changes, *own))
         except InputError as error:
             return error.issues
 
@@ -138,16 +138,29 @@ def changes_at(axes: Sequence[Axis], steps: Sequence[int]) -> tuple[str, ...]:
 
 def scenario_name(points: Iterable[Point]) -> str:
     """Return the name of the scenario that points are of; empty where all are wrong."""
-    first = next((point for point in points if point.task), None)
-    return str(first.scenario().name) if first else ""
+    first = first_question(points)
+    return first.name if first is not None else ""
 
 
-def point_key(scenario: Scenario, options: PlanOptions) -> str:
+def service_names(points: Iterable[Point]) -> tuple[str, ...]:
+    """Return the services of the scenario that points are of; none for a scenario of one."""
+    from pdd_plan.scenario import SharedScenario
+
+    first = first_question(points)
+    return tuple(first.services) if isinstance(first, SharedScenario) else ()
+
+
+def first_question(points: Iterable[Point]) -> Question | None:
+    """Return the scenario of the first point that has one; None where all are wrong."""
+    return next((point.scenario() for point in points if point.task), None)
+
+
+def point_key(scenario: Question, options: PlanOptions) -> str:
     """Return the SHA-256 of all that decides the outcome of a point.
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : Scenario or SharedScenario
         With overrides; its own hash covers the files that it names.
     options : PlanOptions
         Solver, time limit, seed and whether simpler fleets are planned too count; processes and

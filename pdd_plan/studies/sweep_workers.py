@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import signal
 import socket
 import time
@@ -17,11 +18,11 @@ from pdd_plan.errors import InputError, Issue, SolverError
 from pdd_plan.studies.sweep_outcome import Outcome, outcome_of
 
 if TYPE_CHECKING:
-    from pdd_plan.fleet.plan import Plan
-    from pdd_plan.scenario import Scenario
+    from pdd_plan.fleet.shared_plan import AnyPlan
+    from pdd_plan.scenario import Question
     from pdd_plan.studies.plan_options import PlanOptions
 
-    Planner = Callable[[Scenario, PlanOptions], Plan]
+    Planner = Callable[[Question, PlanOptions], AnyPlan]
 
 Done = tuple[str, Outcome, float]
 """Key of a point, its outcome, and the seconds it took."""
@@ -30,13 +31,15 @@ Tasks = Mapping[str, bytes]
 CONNECT_S = 10.0
 """How long to wait for a scheduler [s]."""
 KILLED = "the process that planned it was killed; it may have run out of memory"
+_LIMIT = re.compile(r"(services\.[^.]+\.)?slo\.")
+"""How the path of a limit begins, of the scenario or of one of its services."""
 
 
-def plan_point(scenario: Scenario, options: PlanOptions) -> Plan:
-    """Plan a point, as `plan_scenario` does."""
-    from pdd_plan.studies.planning import plan_scenario
+def plan_point(question: Question, options: PlanOptions) -> AnyPlan:
+    """Plan a point, as `plan_question` does."""
+    from pdd_plan.studies.services import plan_question
 
-    return plan_scenario(scenario, options)
+    return plan_question(question, options)
 
 
 def attempt(key: str, task: bytes, planner: Planner) -> Done:
@@ -62,7 +65,7 @@ def attempt(key: str, task: bytes, planner: Planner) -> Done:
         outcome = outcome_of(planner(scenario, options))
     except InputError as error:
         reason = "; ".join(dict.fromkeys(issue.message for issue in error.issues))
-        limits = all(issue.path.startswith("slo.") for issue in error.issues)
+        limits = all(_LIMIT.match(issue.path) for issue in error.issues)
         outcome = Outcome("infeasible" if limits else "input_error", reason)
     except SolverError as error:
         outcome = Outcome("solver_failed", str(error))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import pdd_plan.studies.planning
+import pdd_plan.studies.services
 from pdd_plan.errors import SolverError
 from tests.studies.test_break_even import PRICE, chips
 
@@ -23,7 +23,7 @@ def planner(monkeypatch):
     """Put an invented planner in the place of the true one, in this process."""
 
     def use(planner):
-        monkeypatch.setattr(pdd_plan.studies.planning, "plan_scenario", planner)
+        monkeypatch.setattr(pdd_plan.studies.services, "plan_question", planner)
 
     use(chips)
     return use

@@ -258,7 +258,8 @@ def test_each_service_is_simulated_on_its_own_fleet(run, saved):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("sweep", "pair.yaml", "--vary", "sites.a.chips.h100.available=3,4"),
+        ("sweep", "pair.yaml", "--pareto"),
+        ("breakeven", "pair.yaml", "--of", "sites.b.chips.h20.price"),
         ("optimize", "pair.yaml", "--why"),
         ("evaluate", "pair.yaml", "--plan", "plan.json", "--fail", "line:a-b"),
     ],
@@ -268,6 +269,48 @@ def test_what_works_on_one_service_says_so(run, saved, arguments):  # noqa: ARG0
     assert result.exit_code == 2
     assert "pair has several services" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_sweep_plans_every_point_as_optimize_does(run, saved):  # noqa: ARG001
+    zipped = (
+        ("--zip", "services.search.workload.rate=4 req/s,5 req/s,4 req/s"),
+        ("--zip", "sites.a.chips.h100.available=3,3,2"),
+    )
+    result = run("sweep", "pair.yaml", *zipped[0], *zipped[1], "-j", "1", "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["rows"]
+    assert len(rows) == 3
+    for row in rows:
+        changes = [word for change in row["changes"] for word in ("--set", change)]
+        plan = json.loads(run("optimize", "pair.yaml", *changes, "-f", "json").stdout)
+        assert row["status"] == plan["status"]
+        assert row["scenario_sha256"] == plan["scenario"]["sha256"]
+        if plan["status"] == "infeasible":
+            assert row["reason"] == plan["infeasibility"]["reason"]
+            assert row["usd_per_hour"] is row["services.write.chips"] is None
+            continue
+        assert row["usd_per_hour"] == plan["cost"]["usd_per_hour"]
+        assert row["line_gbps"] == sum(link["gbps"] for link in plan["links"])
+        for base in plan["baselines"]:
+            cost = base["cost"] and base["cost"]["usd_per_million_output_tokens"]
+            assert row[f"{base['name']}_usd_per_million_output_tokens"] == cost
+        for name, own in plan["services"].items():
+            part = {k.split(".")[2]: v for k, v in row.items() if k.startswith(f"services.{name}.")}
+            assert part["usd_per_hour"] == own["cost"]["usd_per_hour"]
+            assert part["ttft_p90_s"] == own["latency"]["ttft_s"]["p90"]
+            assert part["tpot_mean_s"] == own["latency"]["tpot_s"]["mean"]
+            assert part["goodput_requests_per_s"] == own["goodput"]["requests_per_s"]
+            assert part["architecture"] == own["architecture"]
+            assert part["chips"] == sum(pool["chips"] for pool in own["pools"])
+            assert part["limits_met"] is True
+    assert [row["status"] for row in rows] == ["optimal", "optimal", "infeasible"]
+
+
+def test_a_key_that_each_service_has_is_asked_for_with_its_service(run, saved):  # noqa: ARG001
+    result = run("sweep", "pair.yaml", "--vary", "slo.ttft_p90=1 s,2 s")
+    assert result.exit_code == 2
+    assert "slo is not in the scenario: each service has its own" in result.stderr
+    assert "name the service: services.search.slo.ttft_p90" in result.stderr
 
 
 def test_a_plan_that_is_cut_off_is_refused(run, saved):

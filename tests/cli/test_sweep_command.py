@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import pdd_plan.studies.planning
+import pdd_plan.studies.services
 from tests.studies.scenarios import agent_fleet
 from tests.studies.sweep_planner import Interrupted, failing, priced, stepped
 
@@ -29,7 +29,7 @@ def planner(monkeypatch):
     """Let `sweep` plan by arithmetic."""
 
     def use(planner):
-        monkeypatch.setattr(pdd_plan.studies.planning, "plan_scenario", planner)
+        monkeypatch.setattr(pdd_plan.studies.services, "plan_question", planner)
 
     use(priced)
     return use
