@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+BENCHMARKS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+"""Page that benchmarks put their sections into when asked to with ``--write``."""
+
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
     """Return a Markdown table.

@@ -1,11 +1,13 @@
 """`python -m benchmarks.speed`: how long the usual things take, and where the time goes.
 
-Prints a Markdown table. Times depend on the machine; the last column gives them as multiples of a
-fixed piece of numpy work done in the same run, which moves less from machine to machine.
+Prints a Markdown table; with `--write` it is put into ``docs/benchmarks.md``. Times depend on the
+machine; the last column gives them as multiples of a fixed piece of numpy work done in the same
+run, which moves less from machine to machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -13,23 +15,37 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.measured import PROGRAM, environment, use_one_thread
+from benchmarks.pages import BENCHMARKS, put_section, table
+
+TITLE = "## The usual things"
+TEXT = """\
+`python -m benchmarks.speed`: medians of a few runs each. The last column, multiples of a fixed
+piece of numpy work in the same run, moves less between machines than seconds do."""
+AFTER = """\
+Most of a plan is the search: waiting times by engines and load, and lane states. Importing numpy,
+pydantic, SciPy's functions, PuLP and HiGHS takes much of the rest."""
 
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed")
+    parser.add_argument("--write", action="store_true", help=f"put it into {BENCHMARKS.name}")
+    given = parser.parse_args()
     use_one_thread()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     unit_s = _median(_yardstick, 7)
-    rows = [
+    times = [
         ("pdd-plan --help", _command("--help")),
         ("pdd-plan optimize quickstart", _command("optimize", "quickstart")),
         *_stages(),
     ]
-    print("| what | seconds | multiples of the yardstick |")
-    print("|---|---|---|")
-    for what, seconds in rows:
-        print(f"| {what} | {seconds:.4f} | {seconds / unit_s:.1f} |")
-    print(f"\nYardstick: 200 real FFTs of 16,384 points, {unit_s:.4f} s.")
+    rows = [(what, f"{seconds:.4f}", f"{seconds / unit_s:.1f}") for what, seconds in times]
+    found = table(("what", "seconds", "multiples of the yardstick"), rows, "lrr")
+    yardstick = f"Yardstick: 200 real FFTs of 16,384 points, {unit_s:.4f} s."
+    body = "\n\n".join((TEXT, found, yardstick, AFTER))
+    print(f"{TITLE}\n\n{body}")
+    if given.write:
+        put_section(BENCHMARKS, TITLE, body)
 
 
 def _yardstick() -> None:

@@ -15,16 +15,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from benchmarks.alternatives import aiconfigurator
 from benchmarks.alternatives.document import TITLE, section
 from benchmarks.alternatives.running import contend, load
 from benchmarks.measured import Measured
-from benchmarks.pages import put_section
+from benchmarks.pages import BENCHMARKS, put_section
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 ATOMS = (20, 50, 100, 200, 500, 1000, 2000)
 Run = Callable[[], tuple[Measured, dict[str, Any]]]
 
@@ -46,7 +44,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.alternatives")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each contender")
     parser.add_argument("--aiconfigurator", metavar="PYTHON", help="interpreter that has it")
-    parser.add_argument("--write", action="store_true", help=f"put the section into {PAGE.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"put the section into {BENCHMARKS.name}"
+    )
     options = parser.parse_args()
     before, missing = load(), ""
     own: dict[str, Run] = {
@@ -78,7 +78,7 @@ def main() -> None:
     text = section(one, two, growth, before, missing, options.repeat)
     print(f"{TITLE}\n\n{text}\n")
     if options.write:
-        put_section(PAGE, TITLE, text)
+        put_section(BENCHMARKS, TITLE, text)
 
 
 def entries(runs: dict[str, Run], repeat: int) -> list[Entry]:

@@ -1,21 +1,18 @@
 """`python -m benchmarks.optimizer`: proven gaps and times of random fleets of many sites.
 
-Prints tables and puts them into ``docs/benchmarks.md``. Fleets are scenarios, built and searched as
-any other; each search runs in a process of its own, one at a time, on one core.
+Prints tables; with `--write` they are put into ``docs/benchmarks.md``. Fleets are scenarios, built
+and searched as any other; each search runs in a process of its own, one at a time, on one core.
 """
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 from benchmarks.measured import use_one_thread
 from benchmarks.optimizer.fleets import Size
 from benchmarks.optimizer.measure import Outcome, measure, proven, spread
-from benchmarks.pages import put_section, table
-
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.pages import BENCHMARKS, put_section, table
 
 SIZES = ((Size(2, 2, 2, 9), 20.0), (Size(3, 3, 3, 20), 60.0), (Size(10, 10, 6, 40), 120.0))
 """Sizes with the time that a search gets [s]."""
@@ -42,13 +39,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.optimizer", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="random fleets of each size")
     parser.add_argument("--only", choices=("sizes", "growth"), help="one part; both by default")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument("--write", action="store_true", help=f"put it into {BENCHMARKS.name}")
     given = parser.parse_args()
     use_one_thread()  # in the processes of the searches; this one only waits for them
     if given.only != "growth":
-        write(given.out, SIZES_TITLE, sizes_section(given.seeds))
+        tell(SIZES_TITLE, sizes_section(given.seeds), write=given.write)
     if given.only != "sizes":
-        write(given.out, GROWTH_TITLE, growth_section(given.seeds))
+        tell(GROWTH_TITLE, growth_section(given.seeds), write=given.write)
 
 
 def sizes_section(seeds: int) -> str:
@@ -107,10 +104,11 @@ def run(size: Size, seeds: int, limit_s: float) -> list[Outcome]:
     return found
 
 
-def write(path: Path, title: str, body: str) -> None:
-    """Print a section and put it into the page."""
+def tell(title: str, body: str, *, write: bool) -> None:
+    """Print a section, and put it into the page if that is wanted."""
     print(f"\n{title}\n\n{body}\n", flush=True)
-    put_section(path, title, body)
+    if write:
+        put_section(BENCHMARKS, title, body)
 
 
 SIZES_TEXT = """\
