@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from pdd_plan.optimizer import together
 from pdd_plan.optimizer.mixes import Front, Stairs, cheapest_mix
 from pdd_plan.optimizer.together import Demand, Supply, cheapest_together
 
@@ -66,12 +67,22 @@ def test_the_hull_is_nowhere_above_the_cost(seed: int) -> None:
     assert any(touched)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_roles_that_share_chips_and_power_equal_enumeration(seed: int) -> None:
+@pytest.mark.parametrize("block", [2, together.BLOCK])
+@pytest.mark.parametrize("limits", ["stock", "power", "room", "power and room"])
+@pytest.mark.parametrize("seed", range(10))
+def test_roles_that_share_a_site_equal_enumeration(
+    seed: int, limits: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "BLOCK", block)
     rng = np.random.default_rng(seed)
     pools = [random_stairs(rng, pool, f"chip-{pool % 2}") for pool in range(4)]
     chips = {("site", f"chip-{kind}"): int(8 * rng.integers(1, 6)) for kind in range(2)}
-    supply = Supply(chips, float(rng.uniform(1.2e4, 4e4)))
+    watts, room = float(rng.uniform(1.2e4, 4e4)), 8.0 * rng.integers(3, 8)
+    supply = Supply(
+        chips,
+        watts if "power" in limits else np.inf,
+        room if "room" in limits else np.inf,
+    )
     demands = [
         Demand(pools[:2], float(rng.uniform(0.5, 4.0))),
         Demand(pools[2:], float(rng.uniform(0.5, 4.0))),
