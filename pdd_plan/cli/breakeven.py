@@ -107,6 +107,7 @@ def breakeven(
     from pdd_plan.report.break_even import BreakEvens
     from pdd_plan.studies.break_even import break_even
     from pdd_plan.studies.break_even_rules import asked_of
+    from pdd_plan.studies.left_out import left_out
     from pdd_plan.studies.why import answers
 
     asked = asked_of(loaded, of, pays.value if pays else None, ends and ends[1])
@@ -126,7 +127,11 @@ def breakeven(
     if found[0].pays == "unknown":
         raise SolverError(found[0].reason)
     source = loaded.source.sha256
-    target.deliver(BreakEvens(loaded.name, source, loaded.currency, found, command, __version__))
+    target.deliver(
+        BreakEvens(
+            loaded.name, source, loaded.currency, found, command, __version__, left_out(loaded)
+        )
+    )
 
 
 def _require_costs(scenario: Scenario) -> None:

@@ -70,13 +70,15 @@ def optimize(
         answer: AnyPlan
         if why:
             from pdd_plan.cli.sweep_output import local_runner
+            from pdd_plan.studies.left_out import warned
             from pdd_plan.studies.why import explained
 
             one = of_one_service(loaded, "optimize --why")
             _require_certain(one)
             plan = plan_scenario(one, replace(options, progress=show))
             runner = local_runner(jobs, show, "why:")
-            answer = explained(plan, one, scenario, options, runner, changes or ())
+            plan = explained(plan, one, scenario, options, runner, changes or ())
+            answer = warned(plan, one)
         elif isinstance(loaded, SharedScenario):
             answer = plan_services(loaded, replace(options, progress=show))
         else:

@@ -48,6 +48,7 @@ def simulate(
     loaded = load_question(scenario, changes or ())
     given = given_or_planned(loaded, plan, Settings(), quiet)
 
+    from pdd_plan.studies.left_out import left_out
     from pdd_plan.studies.simulating import simulate_any
 
     options = SimulationOptions(requests=requests, replications=runs, seed=seed, jobs=jobs)
@@ -58,7 +59,8 @@ def simulate(
     tables = [
         table for name, report in reports.items() for table in simulation_tables(report, name)
     ]
-    print_tables(loaded.name, "predicted and simulated", tables, form.value)
+    subtitle = "predicted and simulated"
+    print_tables(loaded.name, subtitle, tables, form.value, left_out(loaded))
     if not quiet:
         speed = min(report.result.simulated_per_s for report in reports.values())
         note(f"note: {runs} runs of {requests} requests, {speed:,.0f} requests/s on one core")

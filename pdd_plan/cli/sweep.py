@@ -146,4 +146,6 @@ def _report(result: SweepResult, command: str) -> SweepReport:
         SweepRow(row.steps, row.changes, row.outcome.record(result.services), row.on_front)
         for row in result.rows
     )
-    return SweepReport(result.scenario, axes, rows, command, __version__, result.services)
+    return SweepReport(
+        result.scenario, axes, rows, command, __version__, result.services, result.warnings
+    )

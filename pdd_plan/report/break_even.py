@@ -23,6 +23,7 @@ from pdd_plan.report.blocks import (
 )
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+from pdd_plan.report.sentences import warnings
 from pdd_plan.report.tables import trimmed
 from pdd_plan.report.tidy import Tidy, break_even_table
 
@@ -51,6 +52,8 @@ class BreakEvens:
         The command that gives them again.
     tool_version : str
         Of this tool.
+    warnings : tuple of str
+        What the scenario says and the answers pass over.
     """
 
     scenario: str
@@ -59,6 +62,7 @@ class BreakEvens:
     items: tuple[BreakEven, ...]
     command: str
     tool_version: str
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the answers as indented JSON."""
@@ -68,6 +72,7 @@ class BreakEvens:
             "scenario": {"name": self.scenario, "sha256": self.sha256},
             "command": self.command,
             "currency": self.currency,
+            "warnings": list(self.warnings),
             "break_even": [item.model_dump(mode="json") for item in self.items],
         }
         return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
@@ -96,20 +101,22 @@ def break_even_view(answer: BreakEvens, lang: str = "en") -> View:
     )
     facts = Facts(tuple(Fact(labels.word(key), (Text(clean(text)),)) for key, text in footer))
     blocks = break_even_blocks(answer.items, answer.currency, labels)
+    told = (warnings(answer.warnings),) if answer.warnings else ()
     return View(
         title=clean(answer.scenario),
         subtitle=labels.say("break_even_of", path=clean(answer.items[0].path)),
         language=lang,
         sections=(
             Section("summary", labels.word("break_even"), blocks),
+            *(Section("warnings", labels.word("warnings"), (said,)) for said in told),
             Section("reproduce", labels.word("reproduce"), (facts,)),
         ),
     )
 
 
 def break_even_tables(answer: BreakEvens) -> tuple[Tidy, ...]:
-    """Return the answers as a tidy table."""
-    return (break_even_table(answer.items),)
+    """Return the answers as a tidy table; warnings, where there are any, are a last column."""
+    return (break_even_table(answer.items).warning(answer.warnings),)
 
 
 def break_even_blocks(

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
-from pdd_plan.fleet.shared_plan import SharedPlan
+from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.report.tidy import Tidy
 
 P = TypeVar("P", Plan, SharedPlan)
@@ -92,7 +92,17 @@ def comparison_tables(comparison: Comparison) -> tuple[Tidy, ...]:
                 sum(pool.chips for pool in plan.pools),
             )
         )
-    return (Tidy("comparison", keys, tuple(rows)), *_part_tables(comparison))
+    return (
+        Tidy("comparison", keys, tuple(rows)),
+        *_part_tables(comparison),
+        warnings_table(comparison.alternatives),
+    )
+
+
+def warnings_table(alternatives: Sequence[tuple[str, AnyPlan]]) -> Tidy:
+    """Return a row for every warning of an alternative."""
+    rows = tuple((name, text) for name, plan in alternatives for text in plan.warnings)
+    return Tidy("warnings", ("alternative", "warning"), rows)
 
 
 def _part_tables(comparison: Comparison) -> tuple[Tidy, Tidy]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pdd_plan.fleet.plan import Percentiles, Plan, Sensitivity
 from pdd_plan.fleet.shared_plan import AnyPlan
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import Sentence, Sentences
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
+
+
+def warnings(texts: Iterable[str]) -> Sentences:
+    """Return what to know before trusting a report."""
+    return Sentences(tuple(Sentence("", clean(text), "bad") for text in texts))
 
 
 def why(plan: Plan, labels: Labels) -> Sentences:

@@ -9,7 +9,7 @@ from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan
 from pdd_plan.report import digits
 from pdd_plan.report.blocks import View
-from pdd_plan.report.comparison import Comparison, SharedComparison
+from pdd_plan.report.comparison import Comparison, SharedComparison, warnings_table
 from pdd_plan.report.comparison_rows import Row
 from pdd_plan.report.comparison_view import side_by_side
 from pdd_plan.report.digits import clean
@@ -172,7 +172,7 @@ def _count(value: float | None) -> str:
 
 
 def shared_comparison_tables(comparison: SharedComparison) -> tuple[Tidy, ...]:
-    """Return a comparison as tidy tables: a row an alternative, a service, a thing that is shared.
+    """Return a comparison as tidy tables: a row an alternative, a service, a shared thing.
 
     Parameters
     ----------
@@ -212,4 +212,5 @@ def shared_comparison_tables(comparison: SharedComparison) -> tuple[Tidy, ...]:
         Tidy("comparison", (*head, *COST, "slo_met"), tuple(totals)),
         Tidy("services", keys, tuple(services)),
         Tidy("shared_stock", ("alternative", "site", "chip", "available", "used"), tuple(stock)),
+        warnings_table(comparison.alternatives),
     )

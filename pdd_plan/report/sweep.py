@@ -134,6 +134,8 @@ class SweepReport:
         Of this tool.
     services : tuple of str
         Names of the services; none for a scenario of one.
+    warnings : tuple of str
+        What to know before trusting the points.
     """
 
     scenario: str
@@ -142,6 +144,7 @@ class SweepReport:
     command: str = ""
     tool_version: str = ""
     services: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def currency(self) -> str:

@@ -15,6 +15,7 @@ def sweep_table(report: SweepReport) -> Tidy:
     ----------
     report : SweepReport
         Varied values become numbers where all are numbers; their unit stands in the heading.
+        Warnings, where there are any, are a last column.
 
     Returns
     -------
@@ -32,7 +33,7 @@ def sweep_table(report: SweepReport) -> Tidy:
         if report.is_front:
             cells.append(row.on_front)
         rows.append((*cells, *row.record.values()))
-    return Tidy("sweep", tuple(keys), tuple(rows))
+    return Tidy("sweep", tuple(keys), tuple(rows)).warning(report.warnings)
 
 
 def sweep_json(report: SweepReport) -> str:
@@ -67,6 +68,7 @@ def sweep_json(report: SweepReport) -> str:
         "scenario": report.scenario,
         "command": report.command,
         "currency": report.currency,
+        "warnings": list(report.warnings),
         "axes": [
             [
                 {

@@ -16,6 +16,7 @@ from pdd_plan.report.blocks import (
     View,
 )
 from pdd_plan.report.digits import clean
+from pdd_plan.report.sentences import warnings
 from pdd_plan.report.sweep import COST, KINDS, SweepAxis, SweepReport, SweepRow, middle_slices
 from pdd_plan.report.sweep_charts import sweep_charts
 from pdd_plan.report.sweep_crossings import Crossing
@@ -60,6 +61,7 @@ def sweep_view(report: SweepReport, lang: str = "en") -> View:
     sections = [
         Section("summary", labels.word("summary"), (_summary(report, labels),)),
         *_crossings(report, labels),
+        *_warnings(report, labels),
         *_no_plan(report, labels),
         Section(table_key, labels.word(table_key), _short(report, labels), brief=True),
         *_services(report, labels, short=True),
@@ -106,6 +108,12 @@ def _summary(report: SweepReport, labels: SweepLabels) -> Facts:
         if len(ranked) > 1:
             facts.append(Fact(labels.word("dearest_point"), _point(report, ranked[-1], labels)))
     return Facts(tuple(facts))
+
+
+def _warnings(report: SweepReport, labels: SweepLabels) -> list[Section]:
+    if not report.warnings:
+        return []
+    return [Section("warnings", labels.word("warnings"), (warnings(report.warnings),))]
 
 
 def _values(axis: SweepAxis, texts: tuple[str, ...], labels: SweepLabels) -> str:

@@ -32,6 +32,13 @@ class Tidy:
     keys: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
 
+    def warning(self, texts: Iterable[str]) -> Tidy:
+        """Return the table with these warnings in a last column; without any, as it is."""
+        said = "; ".join(texts)
+        if not said:
+            return self
+        return Tidy(self.name, (*self.keys, "warnings"), tuple((*row, said) for row in self.rows))
+
 
 def plan_tables(plan: Plan) -> tuple[Tidy, ...]:
     """Return every table of a plan; a table without rows keeps its headings."""

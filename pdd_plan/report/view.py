@@ -118,8 +118,7 @@ def _holds_something(block: Block) -> bool:
 
 def warnings_section(plan: AnyPlan, labels: Labels) -> Section | None:
     """Return what to know before trusting the plan."""
-    texts = tuple(Sentence("", clean(text), "bad") for text in plan.warnings)
-    return section_of("warnings", labels, Sentences(texts))
+    return section_of("warnings", labels, sentences.warnings(plan.warnings))
 
 
 def infeasibility_section(plan: AnyPlan, labels: Labels) -> Section | None:

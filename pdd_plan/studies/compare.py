@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.fleet.shared_plan import AnyPlan, SharedPlan, load_any_plan
+from pdd_plan.studies.left_out import command_as_written, warned
 
 if TYPE_CHECKING:
     from pdd_plan.scenario import Question
@@ -58,7 +59,7 @@ class Alternative:
     saved : bool
         The file is a plan.
     command : str
-        The command that plans this alternative alone.
+        The command that plans this alternative alone; what is left out of the scenario is added.
     """
 
     name: str
@@ -154,7 +155,7 @@ def compare(
     _check_names(alternatives)
     inputs = _load(alternatives)
     tasks = [
-        (index, item, options_of(item, alternatives[index].command))
+        (index, item, options_of(item, command_as_written(alternatives[index].command, item)))
         for index, item in enumerate(inputs)
         if not isinstance(item, Plan | SharedPlan)
     ]
@@ -182,7 +183,7 @@ def compare(
 def _plan(question: Question, options: PlanOptions) -> AnyPlan:
     from pdd_plan.studies.services import plan_question
 
-    return plan_question(question, options)
+    return warned(plan_question(question, options), question)
 
 
 def _attempt(question: Question, options: PlanOptions) -> AnyPlan | tuple[Issue, ...]:

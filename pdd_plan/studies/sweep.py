@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pdd_plan.errors import InputError, Issue
+from pdd_plan.studies.left_out import left_out
 from pdd_plan.studies.sweep_axes import Axis
 from pdd_plan.studies.sweep_outcome import Outcome
-from pdd_plan.studies.sweep_points import Maker, OptionsOf, scenario_name, service_names
+from pdd_plan.studies.sweep_points import (
+    Maker,
+    OptionsOf,
+    first_question,
+    scenario_name,
+    service_names,
+)
 from pdd_plan.studies.sweep_run import Runner
 
 
@@ -50,12 +57,15 @@ class SweepResult:
         In the order of the grid, the last axis running fastest.
     services : tuple of str
         Names of the services; none for a scenario of one.
+    warnings : tuple of str
+        What the scenario says and the sweep passes over.
     """
 
     scenario: str
     axes: tuple[Axis, ...]
     rows: tuple[Row, ...]
     services: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def any_plan(self) -> bool:
@@ -112,4 +122,5 @@ def sweep(
     )
     parts = (part.name for outcome in outcomes for part in outcome.services)
     services = tuple(dict.fromkeys((*service_names(points), *parts)))
-    return SweepResult(scenario_name(points), tuple(axes), tuple(rows), services)
+    warnings = left_out(first_question(points))
+    return SweepResult(scenario_name(points), tuple(axes), tuple(rows), services, warnings)

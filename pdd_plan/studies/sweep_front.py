@@ -8,12 +8,13 @@ is nothing to look for. Where the cost differs, the limits are halved in ratio u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from pdd_plan.errors import InputError
 from pdd_plan.scenario import Scenario, SharedScenario
+from pdd_plan.studies.left_out import left_out
 from pdd_plan.studies.sweep import Row, SweepResult, sweep
 from pdd_plan.studies.sweep_axes import Axis
 from pdd_plan.studies.sweep_outcome import SAME_COST, Outcome
@@ -132,7 +133,7 @@ def front(
     """
     if any(LIMIT in axis.paths for axis in axes):
         result = sweep(file, axes, options_of, runner, changes)
-        return SweepResult(result.scenario, result.axes, _marked(result.rows, _others(axes)))
+        return replace(result, rows=_marked(result.rows, _others(axes)))
     maker = Maker(file, tuple(changes), options_of)
     given = maker.points(axes)
     _require_one_service(given)
@@ -153,7 +154,8 @@ def front(
     ]
     last = Axis((LIMIT,), tuple((_text(limit),) for limit in limits))
     marked = _marked(rows, tuple(range(len(axes))))
-    return SweepResult(scenario_name(given), (*axes, last), marked)
+    warnings = left_out(first_question(given))
+    return SweepResult(scenario_name(given), (*axes, last), marked, warnings=warnings)
 
 
 def _require_one_service(points: Sequence[Point]) -> None:

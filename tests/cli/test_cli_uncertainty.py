@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from pdd_plan.cli.main import app
+from pdd_plan.fleet.plan import Plan
+from pdd_plan.scenario import Scenario
+from pdd_plan.studies.plan_options import PlanOptions
+from pdd_plan.studies.planning import plan_scenario
 
 SMALL = Path(__file__).with_name("small.yaml")
 SECTION = """
@@ -100,3 +105,76 @@ def test_why_is_about_the_values_as_written(tmp_path):
     result = run("optimize", file, "--why")
     assert result.exit_code == 2
     assert "--set uncertainty.confidence=null" in result.output
+
+
+STUDIES = {
+    "compare": ("--what-if", "more: workload.rate=5 req/s"),
+    "sweep": ("--vary", "workload.rate=3 req/s,4 req/s", "-j", "1"),
+    "front": ("--pareto", "--vary", "slo.ttft_p90=1 s,2 s", "-j", "1"),
+    "breakeven": ("--of", "sites.b.chips.h20.price", "--between", "0.9 USD/h,1 USD/h", "-j", "1"),
+    "simulate": ("--requests", "1000", "--runs", "2"),
+}
+LEFT_OUT = "the section uncertainty is left out here: every value is taken as written"
+
+
+@pytest.fixture
+def planned_once(monkeypatch):
+    """Let equal scenarios be planned once, for all studies and forms."""
+    import pdd_plan.studies.services as services
+
+    monkeypatch.setattr(services, "plan_question", _planned)
+
+
+PLANS: dict[tuple[str, bool], Plan] = {}
+
+
+def _planned(scenario: Scenario, options: PlanOptions) -> Plan:
+    key = scenario.source.sha256, options.whole
+    if key not in PLANS:
+        PLANS[key] = plan_scenario(scenario, options)
+    return PLANS[key].model_copy(update={"command": options.command})
+
+
+@pytest.mark.parametrize("form", ["console", "md", "csv", "json", "html"])
+@pytest.mark.parametrize("study", STUDIES)
+def test_studies_of_values_as_written_say_so(tmp_path, planned_once, study, form):  # noqa: ARG001
+    if study == "simulate":
+        pytest.importorskip("numba")
+        if form == "html":
+            pytest.skip("tables have no such form")
+    command = "sweep" if study == "front" else study
+    file = scenario(tmp_path, 0.9, 1.1, "confidence: 90 %")
+    result = run(command, file, *STUDIES[study], "-f", form)
+    assert result.exit_code == 0, result.output
+    assert LEFT_OUT in " ".join(result.stdout.split())
+    without = run(command, file, *STUDIES[study], "-f", form, "--set", "uncertainty=null")
+    assert LEFT_OUT not in " ".join(without.stdout.split())
+    if form == "csv" and study != "compare":
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        assert all(row["warnings"].startswith(LEFT_OUT) for row in rows)
+        assert "warnings" not in without.stdout
+    if form == "json" and study != "compare":
+        assert [text[: len(LEFT_OUT)] for text in json.loads(result.stdout)["warnings"]] == [
+            LEFT_OUT
+        ]
+
+
+def test_compare_gives_the_commands_of_plans_as_written(tmp_path, planned_once):  # noqa: ARG001
+    file = scenario(tmp_path, 0.9, 1.1, "confidence: 90 %")
+    data = json.loads(run("compare", file, *STUDIES["compare"], "-f", "json").stdout)
+    for one in data["alternatives"]:
+        assert one["plan"]["command"].endswith("--set uncertainty=null")
+        assert one["plan"]["warnings"][-1].startswith(LEFT_OUT)
+    place = tmp_path / "tables"
+    assert run("compare", file, *STUDIES["compare"], "-f", "csv", "-o", place).exit_code == 0
+    with (place / "warnings.csv").open(newline="") as stream:
+        assert [row["alternative"] for row in csv.DictReader(stream)] == ["as written", "more"]
+
+
+def test_why_leaves_the_draws_out_and_says_so(tmp_path, planned_once):  # noqa: ARG001
+    file = scenario(tmp_path, 0.9, 1.1)
+    result = run("optimize", file, "--why", "-j", "1", "-f", "json")
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
+    assert plan["uncertainty"] is None
+    assert plan["warnings"][-1].startswith(LEFT_OUT)

@@ -366,7 +366,8 @@ def test_comparisons_come_in_every_format(tmp_path: Path) -> None:
     Page(page)
     assert page.count("<svg") == 2
     files = write(comparison(), "csv", tmp_path / "out")
-    assert {file.name for file in files} == {"comparison.csv", "pools.csv", "links.csv"}
+    names = {"comparison.csv", "pools.csv", "links.csv", "warnings.csv"}
+    assert {file.name for file in files} == names
     rows = parsed((tmp_path / "out" / "comparison.csv").read_bytes().decode("utf-8"))
     assert [row["alternative"] for row in rows] == [n for n, _ in comparison().alternatives]
     assert float(rows[1]["ttft_p90_s"]) == 8.7
