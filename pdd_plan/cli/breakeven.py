@@ -23,7 +23,7 @@ from pdd_plan.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from pdd_plan.scenario import Scenario
+    from pdd_plan.scenario import Question
 
 EPILOG = "Example:  pdd-plan breakeven quickstart --of sites.shanghai.chips.h20.price"
 
@@ -95,10 +95,10 @@ def breakeven(
     from pdd_plan.cli.deliver import Target
     from pdd_plan.cli.files import command_line
     from pdd_plan.errors import SolverError
-    from pdd_plan.scenario import load_scenario
+    from pdd_plan.scenario import load_question
 
     target = Target.checked(output, form, lang, quiet)
-    loaded = load_scenario(scenario, changes or ())
+    loaded = load_question(scenario, changes or ())
     _require_costs(loaded)
     ends = _ends(between)
 
@@ -114,7 +114,7 @@ def breakeven(
     span = ends[0] if ends else None
     for value in span or (asked.now,):
         if value is not None:
-            load_scenario(scenario, (*(changes or ()), *asked.at(value)))
+            load_question(scenario, (*(changes or ()), *asked.at(value)))
     settings = Settings(time_limit, solver, seed)
     words = {"pays": pays and pays.value, "between": between, "set": changes, **settings.words()}
     words["precision"] = None if precision == 1.0 else f"{precision:g}"
@@ -134,12 +134,13 @@ def breakeven(
     )
 
 
-def _require_costs(scenario: Scenario) -> None:
+def _require_costs(scenario: Question) -> None:
     """Refuse scenarios whose fleets are not chosen by cost at one demand."""
     from pdd_plan.errors import InputError
+    from pdd_plan.scenario import SharedScenario
     from pdd_plan.studies.why import compares_costs
 
-    if compares_costs(scenario):
+    if isinstance(scenario, SharedScenario) or compares_costs(scenario):
         return
     if scenario.objective != "cost_per_token":
         path, said = "objective", f"the objective is {scenario.objective}"

@@ -103,7 +103,7 @@ def of_one_service(question: Question, what: str = "this") -> Scenario:
         question.source.issue(
             "services",
             f"{question.name} has several services, and {what} works on one",
-            "optimize, evaluate, compare, sweep, simulate and report take several services",
+            "optimize, evaluate, compare, sweep, breakeven, simulate and report take several",
         )
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.scenario.quantity import Section
 from pdd_plan.scenario.schema import Scenario
-from pdd_plan.scenario.services import SERVICE_KEYS, SharedScenario
+from pdd_plan.scenario.services import SharedScenario, beside_services
 from pdd_plan.scenario.walk import PathPart, annotations_at, keys_at
 from pdd_plan.scenario.yaml_text import parse_value
 from pdd_plan.units import nearest
@@ -109,8 +109,9 @@ def _set(data: Any, parts: list[str], value: Any, root: type[Section]) -> tuple[
     """Set one value in place and return the path with names of list items as positions."""
     here: Any = data
     real: tuple[PathPart, ...] = ()
-    if root is SharedScenario:
-        _require_service(data, parts)
+    wrong = beside_services(".".join(parts), data["services"]) if root is SharedScenario else None
+    if wrong is not None and parts[0] not in data:
+        raise _Refused(*wrong)
     for i, part in enumerate(parts):
         last = i == len(parts) - 1
         key: Any = _position(here, part, real) if isinstance(here, list) else part
@@ -129,17 +130,6 @@ def _set(data: Any, parts: list[str], value: Any, root: type[Section]) -> tuple[
                 here[key] = {}
             here = here[key]
     return real
-
-
-def _require_service(data: dict[str, Any], parts: list[str]) -> None:
-    """Refuse a key beside the services that each of them has."""
-    if parts[0] in SERVICE_KEYS and parts[0] not in data:
-        services = data["services"]
-        name = next(iter(services), "chat") if isinstance(services, dict) else "chat"
-        raise _Refused(
-            f"{parts[0]} is not in the scenario: each service has its own",
-            f"name the service: services.{name}.{'.'.join(parts)}",
-        )
 
 
 def _check_key(

@@ -126,6 +126,31 @@ def at_service(name: str, path: str) -> str:
     return f"services.{name}.{path}" if path.partition(".")[0] in SERVICE_KEYS else path
 
 
+def beside_services(path: str, services: Any) -> tuple[str, str] | None:
+    """Return what is wrong with a path of a key that each service has, and what would mend it.
+
+    Parameters
+    ----------
+    path : str
+        Dotted path from the top of the scenario.
+    services : object
+        What stands below ``services``.
+
+    Returns
+    -------
+    tuple of (message, help) or None
+        None for any other path.
+    """
+    key = path.partition(".")[0]
+    if key not in SERVICE_KEYS:
+        return None
+    name = next(iter(services), "chat") if isinstance(services, Mapping) else "chat"
+    return (
+        f"{key} is not in the scenario: each service has its own",
+        f"name the service: services.{name}.{path}",
+    )
+
+
 @contextmanager
 def naming(service: str) -> Iterator[None]:
     """Say in every input error raised within which service it is about.

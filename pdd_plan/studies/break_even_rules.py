@@ -9,8 +9,10 @@ from typing import Literal
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
+from pdd_plan.scenario import Question, SharedScenario
 from pdd_plan.scenario.lines import Link
 from pdd_plan.scenario.schema import Scenario
+from pdd_plan.scenario.services import beside_services
 from pdd_plan.studies.probes import link_path
 from pdd_plan.studies.sweep_outcome import SAME_COST, Outcome
 from pdd_plan.units import nearest, to_si
@@ -18,6 +20,7 @@ from pdd_plan.units import nearest, to_si
 What = Literal["chip", "line", "split", "relay"]
 
 CHIP = re.compile(r"(sites\.([^.]+)\.chips\.([^.]+))\.(\w+)")
+SERVICE = re.compile(r"services\.([^.]+)\.(.+)")
 LINE = re.compile(r"(links\.([^.]+))\.(\w+)")
 LONGEST_RTT_MS = 1000.0
 """No line on earth takes longer; by way of a geostationary satellite it is some 600 ms."""
@@ -83,7 +86,7 @@ def verdict(asked: Asked, outcome: Outcome, without: Outcome | None) -> Verdict:
     """Say whether something pays.
 
     A chip or a line pays where the best fleet costs less than the best without it, or where there
-    is none without it; a split or a relay where the best fleet is one.
+    is none without it; a split or a relay where the best fleet is one, or that of any service.
 
     Parameters
     ----------
@@ -98,7 +101,9 @@ def verdict(asked: Asked, outcome: Outcome, without: Outcome | None) -> Verdict:
     cost, least = _cost(outcome), _least(outcome)
     if without is None:
         kinds = ("pdd",) if asked.what == "relay" else ("pdd", "cross_site")
-        return Verdict(outcome.architecture in kinds, outcome.status != "feasible", cost)
+        return Verdict(
+            any(kind in kinds for kind in outcome.kinds), outcome.status != "feasible", cost
+        )
     other, other_least = _cost(without), _least(without)
     pays = cost < other * (1.0 - SAME_COST) if math.isfinite(other) else math.isfinite(cost)
     slack = 1.0 - SAME_COST
@@ -117,12 +122,12 @@ def _least(outcome: Outcome) -> float:
     return outcome.lower_bound_usd_per_hour or 0.0
 
 
-def asked_of(scenario: Scenario, path: str, what: What | None, unit: str | None = None) -> Asked:
+def asked_of(scenario: Question, path: str, what: What | None, unit: str | None = None) -> Asked:
     """Return the question for a path of the scenario.
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : Scenario or SharedScenario
         As loaded.
     path : str
         Such as ``sites.shanghai.chips.h20.price``.
@@ -204,13 +209,24 @@ def _tidy(number: float) -> float:
     return float(f"{number:.12g}")
 
 
-def _known(scenario: Scenario, path: str) -> tuple[float, str] | None:
+def _known(scenario: Question, path: str) -> tuple[float, str] | None:
     """Return the present value of a path in the unit it is told in, where it is one number."""
     chip, line, currency = CHIP.fullmatch(path), LINE.fullmatch(path), scenario.currency
     if chip and chip[4] == "price":
         return _chip_price(scenario, chip[2], chip[3]), f"{currency}/h"
     if line:
         return _line_value(_link(scenario, line[2]), line[3], currency)
+    if isinstance(scenario, SharedScenario):
+        wrong = beside_services(path, scenario.services)
+        if wrong is not None:
+            raise InputError(Issue(wrong[0], path="--of", help=wrong[1]))
+        inside = SERVICE.fullmatch(path)
+        return _known_of_service(_service(scenario, inside[1]), inside[2]) if inside else None
+    return _known_of_service(scenario, path)
+
+
+def _known_of_service(scenario: Scenario, path: str) -> tuple[float, str] | None:
+    """Return the present value of a limit or of the load of a service."""
     if path.startswith("slo.") and path[4:] in {limit.key for limit in scenario.slo.limits}:
         return float(getattr(scenario.slo, path[4:])), "s"
     if path == "workload.rate" and scenario.workload.rate_per_s:
@@ -220,7 +236,14 @@ def _known(scenario: Scenario, path: str) -> tuple[float, str] | None:
     return None
 
 
-def _chip_price(scenario: Scenario, site_name: str, name: str) -> float:
+def _service(scenario: SharedScenario, name: str) -> Scenario:
+    alone = scenario.scenarios.get(name)
+    if alone is None:
+        raise _unknown(f"services.{name}", "services.", name, list(scenario.scenarios))
+    return alone
+
+
+def _chip_price(scenario: Question, site_name: str, name: str) -> float:
     site = scenario.sites.get(site_name)
     if site is None:
         raise _unknown(f"sites.{site_name}", "sites.", site_name, list(scenario.sites))
@@ -244,7 +267,7 @@ def _line_value(link: Link, key: str, currency: str) -> tuple[float, str] | None
     return None
 
 
-def _link(scenario: Scenario, name: str) -> Link:
+def _link(scenario: Question, name: str) -> Link:
     if name.isdigit() and int(name) < len(scenario.links):
         return scenario.links[int(name)]
     for link in scenario.links:

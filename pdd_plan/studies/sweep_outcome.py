@@ -121,6 +121,11 @@ class Outcome:
         """Whether the point has a plan."""
         return self.status in PLANNED
 
+    @property
+    def kinds(self) -> tuple[str | None, ...]:
+        """Kinds of fleet: of each service, or of the one."""
+        return tuple(one.architecture for one in self.services) or (self.architecture,)
+
     def record(self, services: Iterable[str] = ()) -> dict[str, Value]:
         """Return the values by their keys, in order.
 

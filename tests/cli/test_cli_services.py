@@ -259,7 +259,6 @@ def test_each_service_is_simulated_on_its_own_fleet(run, saved):
     "arguments",
     [
         ("sweep", "pair.yaml", "--pareto"),
-        ("breakeven", "pair.yaml", "--of", "sites.b.chips.h20.price"),
         ("optimize", "pair.yaml", "--why"),
         ("evaluate", "pair.yaml", "--plan", "plan.json", "--fail", "line:a-b"),
     ],
@@ -306,11 +305,53 @@ def test_a_sweep_plans_every_point_as_optimize_does(run, saved):  # noqa: ARG001
     assert [row["status"] for row in rows] == ["optimal", "optimal", "infeasible"]
 
 
+@pytest.mark.parametrize(
+    ("path", "exact"),
+    [
+        # Without an H20 the services take four H100; with one, three, and 10 Gbps of the line,
+        # at 1 USD/h and 100 USD/Gbps/month.
+        ("sites.b.chips.h20.price", 12.0 - 9.0 - 1.0 - 10 * 100 / 730),
+        ("links.a-b.fixed_price", 12.0 - 9.0 - 1.0 - 10 * 100 / 730),
+        ("links.a-b.price", (12.0 - 9.0 - 1.0 - 1.0) * 730 / 10),
+    ],
+)
+def test_what_pays_for_all_services_together(run, saved, path, exact):  # noqa: ARG001
+    more = ("--set", "sites.a.chips.h100.available=4", "-j", "1", "-f", "json")
+    result = run("breakeven", "pair.yaml", "--of", path, *more)
+    assert result.exit_code == 0, result.stderr
+    (found,) = json.loads(result.stdout)["break_even"]
+    assert found["usd_per_hour_without"] == pytest.approx(12.0)
+    assert found["pays"] == "below"
+    assert found["pays_at"] <= exact <= found["fails_at"] <= 1.0102 * found["pays_at"]
+    assert found["proven"]
+
+
+def test_the_limit_of_a_service_up_to_which_one_site_does_not_do(run, saved):  # noqa: ARG001
+    path = "services.search.slo.ttft_p90"
+    result = run("breakeven", "pair.yaml", "--of", path, "-j", "1", "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    (found,) = json.loads(result.stdout)["break_even"]
+    assert (found["what"], found["now"], found["unit"]) == ("split", 2.0, "s")
+    for value, pays in ((found["pays_at"], True), (found["fails_at"], False)):
+        plan = json.loads(
+            run("optimize", "pair.yaml", "--set", f"{path}={value}", "-f", "json").stdout
+        )
+        kinds = {own["architecture"] for own in plan["services"].values()}
+        assert bool(kinds & {"cross_site", "pdd"}) == pays
+
+
 def test_a_key_that_each_service_has_is_asked_for_with_its_service(run, saved):  # noqa: ARG001
-    result = run("sweep", "pair.yaml", "--vary", "slo.ttft_p90=1 s,2 s")
+    for words in (
+        ("sweep", "--vary", "slo.ttft_p90=1 s,2 s"),
+        ("breakeven", "--of", "slo.ttft_p90"),
+    ):
+        result = run(words[0], "pair.yaml", *words[1:])
+        assert result.exit_code == 2
+        assert "slo is not in the scenario: each service has its own" in result.stderr
+        assert "name the service: services.search.slo.ttft_p90" in result.stderr
+    result = run("breakeven", "pair.yaml", "--of", "services.wrte.workload.rate")
     assert result.exit_code == 2
-    assert "slo is not in the scenario: each service has its own" in result.stderr
-    assert "name the service: services.search.slo.ttft_p90" in result.stderr
+    assert "did you mean services.write?" in result.stderr
 
 
 def test_a_plan_that_is_cut_off_is_refused(run, saved):

@@ -11,11 +11,12 @@ import pytest
 
 from pdd_plan.errors import InputError, Issue, SolverError
 from pdd_plan.fleet.plan import BreakEven, Plan
-from pdd_plan.scenario import Scenario, load_scenario
+from pdd_plan.scenario import Scenario, load_question, load_scenario
 from pdd_plan.studies.break_even import break_even
-from pdd_plan.studies.break_even_rules import asked_about, asked_of, verdict
+from pdd_plan.studies.break_even_rules import Asked, asked_about, asked_of, verdict
 from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.planning import plan_scenario
+from pdd_plan.studies.service_outcome import ServiceOutcome
 from pdd_plan.studies.sweep_outcome import Outcome
 from pdd_plan.studies.sweep_run import Runner
 from pdd_plan.studies.sweep_workers import LocalWorkers
@@ -267,3 +268,37 @@ def test_both_bounds_hold_against_the_single_site_of_whole_plans(fleet, path):
         assert single.cost is not None
         assert (plan.cost.usd_per_hour < single.cost.usd_per_hour * (1 - 1e-6)) == pays
         assert single.cost.usd_per_hour == pytest.approx(answer.usd_per_hour_without)
+
+
+# ---- several services
+
+
+@pytest.mark.parametrize(
+    ("kinds", "split", "relay"),
+    [
+        (("single_site", "single_site"), False, False),
+        (("single_site", "cross_site"), True, False),
+        (("pdd", "single_site"), True, True),
+    ],
+)
+def test_a_split_pays_where_any_service_has_one(kinds, split, relay):
+    parts = tuple(
+        ServiceOutcome(name, architecture=kind) for name, kind in zip("ab", kinds, strict=True)
+    )
+    outcome = Outcome("optimal", usd_per_hour=1.0, architecture="mixed", services=parts)
+    for what, pays in (("split", split), ("relay", relay)):
+        assert verdict(Asked(what, "", "slo.ttft_p90", "s", 1.0), outcome, None).pays == pays
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "unit"),
+    [
+        ("services.chat.workload.rate", 5.0, "req/s"),
+        ("services.agent.slo.ttft_p90", 3.0, "s"),
+        ("sites.beijing.chips.h200.price", 2.5, "USD/h"),
+    ],
+)
+def test_present_values_of_services_are_known(path, now, unit):
+    question = load_question("two-models", [f"{path}={now} {unit}"])
+    asked = asked_of(question, path, None)
+    assert (asked.now, asked.unit) == (now, unit)

@@ -18,7 +18,7 @@ from pdd_plan.fleet.shared_plan import SharedPlan
 from pdd_plan.report.sweep_charts import sweep_charts
 from pdd_plan.report.sweep_files import render_sweep, write_sweep
 from pdd_plan.report.sweep_words import SweepLabels
-from pdd_plan.scenario import SharedScenario
+from pdd_plan.scenario import SharedScenario, load_question
 from pdd_plan.studies.plan_options import PlanOptions
 from pdd_plan.studies.service_outcome import SERVICE_COLUMNS, ServiceOutcome
 from pdd_plan.studies.sweep import SweepResult, sweep
@@ -27,7 +27,7 @@ from pdd_plan.studies.sweep_front import front
 from pdd_plan.studies.sweep_journal import Journal
 from pdd_plan.studies.sweep_outcome import COLUMNS, Outcome, outcome_of
 from pdd_plan.studies.sweep_run import Runner
-from pdd_plan.studies.sweep_workers import LocalWorkers
+from pdd_plan.studies.sweep_workers import DaskWorkers, LocalWorkers
 from tests.studies.sweep_planner import SCENARIO, Counting, invented, options_of, priced
 
 SERVICES = "two-models"  # chat and agent
@@ -95,8 +95,6 @@ def test_a_row_holds_the_whole_and_the_part_of_each_service():
 
 def test_a_service_has_the_figures_that_its_plan_alone_would_have():
     (row,) = swept(["services.chat.workload.rate=2 req/s"]).rows
-    from pdd_plan.scenario import load_question
-
     question = load_question(SERVICES, row.changes)
     plan = shared(question, options_of(question))
     for part in row.outcome.services:
@@ -160,6 +158,17 @@ def test_what_belongs_to_no_service_is_no_outcome():
 
 def test_in_parallel_the_result_is_the_same():
     assert swept(workers=LocalWorkers(2)) == swept()
+
+
+def test_a_dask_cluster_gives_the_same_result():
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
+        workers = DaskWorkers(cluster.scheduler_address)
+        found = swept(workers=workers)
+        workers.close()
+    assert found == swept()
 
 
 def test_a_resumed_sweep_takes_services_over(tmp_path):
