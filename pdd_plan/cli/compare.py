@@ -102,13 +102,24 @@ def _columns(
             )
         )
     columns = []
-    for name in files:
+    for name, title in zip(files, _titles(files), strict=True):
         if name.endswith(".json"):
-            columns.append(Alternative(Path(name).stem, existing_file(name, "plan"), saved=True))
+            columns.append(Alternative(title, existing_file(name, "plan"), saved=True))
             continue
-        sets = [(AS_WRITTEN if what_ifs else Path(name).stem, tuple(changes))]
+        sets = [(AS_WRITTEN if what_ifs else title, tuple(changes))]
         sets += [(item.name, (*changes, *item.changes)) for item in what_ifs]
         for title, its in sets:
             command = command_line("optimize", [name], set=its, **words)
             columns.append(Alternative(title, Path(name), its, command=command))
     return columns
+
+
+def _titles(files: Sequence[str]) -> list[str]:
+    """Return a name for every file: its stem, and more of its path where others share that."""
+    titles = [Path(file).stem for file in files]
+    for longer in ([Path(file).name for file in files], files):
+        titles = [
+            full if titles.count(title) > 1 else title
+            for title, full in zip(titles, longer, strict=True)
+        ]
+    return titles

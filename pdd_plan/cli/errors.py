@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -19,6 +20,9 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C (128 + SIGINT)."""
 BROKEN_PIPE = 141
 """Exit code when the reader of stdout has gone (128 + SIGPIPE)."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where stdout goes to a file that has no room left."""
 
 
 def issue_text(issue: Issue) -> str:
@@ -69,12 +73,16 @@ def fail(error: BaseException, debug: bool) -> NoReturn:
     if debug and not isinstance(error, BrokenPipeError):
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, BrokenPipeError):
-        # Python flushes stdout once more at exit; give it a place where that cannot fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+        _silence_stdout()
         raise typer.Exit(BROKEN_PIPE) from error
     code, issues = _diagnosis(error)
     _print(issues)
     raise typer.Exit(code) from error
+
+
+def _silence_stdout() -> None:
+    """Send stdout where writing cannot fail: Python flushes it once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
 
 
 def _diagnosis(error: BaseException) -> tuple[int, tuple[Issue, ...]]:
@@ -89,6 +97,15 @@ def _diagnosis(error: BaseException) -> tuple[int, tuple[Issue, ...]]:
     if isinstance(error, OSError) and error.filename is not None:
         reason = error.strerror or type(error).__name__
         return InputError.exit_code, (Issue(f"{error.filename}: {reason}"),)
+    if isinstance(error, OSError) and error.errno in _FULL:
+        _silence_stdout()
+        reason = error.strerror or type(error).__name__
+        return InputError.exit_code, (
+            Issue(
+                f"the result cannot be written: {reason}",
+                help="make room, or write it elsewhere with --output",
+            ),
+        )
     return BUG, (
         Issue(
             f"this is a bug of pdd-plan ({type(error).__name__}: {error})",

@@ -41,6 +41,22 @@ def _remember_debug(ctx: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
+def _time_limit(text: str) -> float:
+    """Read a time of 0.1 s or more; a bare number is seconds."""
+    from pdd_plan.units import QuantityError, parse_quantity
+
+    try:
+        value = float(text)
+    except ValueError:
+        try:
+            value = parse_quantity(text, "time", "s")
+        except QuantityError as error:
+            raise typer.BadParameter(f"{error}; write seconds, such as 10, or '2 min'") from error
+    if not 0.1 <= value <= 1e6:
+        raise typer.BadParameter(f"{text} is not from 0.1 s to 1,000,000 s.")
+    return value
+
+
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
@@ -92,9 +108,9 @@ TimeLimitOption = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        min=0.1,
+        parser=_time_limit,
         show_default=False,
-        help="Time for the optimizer; by default the scenario's, 60.",
+        help="Time for the optimizer, such as 10 or '2 min'; by default the scenario's, 60 s.",
     ),
 ]
 SolverOption = Annotated[

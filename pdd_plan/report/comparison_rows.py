@@ -54,14 +54,16 @@ def _money_rows(comparison: Comparison, labels: Labels) -> list[Row[Plan]]:
 
         return value, text
 
+    unit = one or labels.word("cost_row")
+    per_m_out = labels.word("per_m_out", currency=unit)
     keys = (
-        (labels.word("per_hour", currency=one).lstrip(), "usd_per_hour"),
-        (labels.word("per_m_out", currency=one).lstrip(), "usd_per_million_output_tokens"),
+        (labels.word("per_hour", currency=unit), "usd_per_hour"),
+        (per_m_out, "usd_per_million_output_tokens"),
         (
-            f"{labels.word('per_m_out', currency=one)} {labels.word('per_m_goodput')}".lstrip(),
+            f"{per_m_out} {labels.word('per_m_goodput')}",
             "usd_per_million_output_tokens_at_goodput",
         ),
-        (labels.word("per_m_total", currency=one).lstrip(), "usd_per_million_total_tokens"),
+        (labels.word("per_m_total", currency=unit), "usd_per_million_total_tokens"),
     )
     rows = [Row(label, *amount(key), best=min, is_cost=True) for label, key in keys]
     first = comparison.plans[0].cost

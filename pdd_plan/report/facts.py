@@ -64,13 +64,16 @@ def _cost_texts(plan: Plan, labels: Labels) -> tuple[Text, ...]:
     if reference is not None and reference.cost is not None and reference.cost.usd_per_hour > 0:
         cost = plan.cost.usd_per_hour
         texts.append(cost_against(cost, reference.cost.usd_per_hour, reference.name, labels))
+    undivided = sentences.cheaper_undivided(plan)
+    if undivided is not None:
+        texts.append(cost_against(plan.cost.usd_per_hour, undivided, "aggregated", labels))
     return tuple(texts)
 
 
 def cost_against(cost: float, base: float, name: str, labels: Labels) -> Text:
     """Say how much a cost is above or below that of a baseline."""
     ratio = cost / base
-    key = "as_much" if abs(ratio - 1) < 5e-4 else "below" if ratio < 1 else "above"
+    key = "as_much" if abs(ratio - 1) < sentences.SAME else "below" if ratio < 1 else "above"
     share = digits.percent(abs(1 - ratio))
     return Text(labels.say(key, share=share, name=labels.name(clean(name))))
 

@@ -81,7 +81,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "command": ("Command", "命令"),
     "version": ("Version", "版本"),
     "scenario": ("Scenario", "场景"),
-    "input_hash": ("Input SHA-256", "输入 SHA-256"),
+    "input_hash": ("SHA-256", "SHA-256"),
     "model": ("Model", "模型"),
     "status": ("Status", "状态"),
     "line_name": ("Line", "线路"),
@@ -314,6 +314,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The simpler fleets need not survive a loss; this one does.",
         "更简单方案不要求容忍失效，本方案要求。",
     ),
+    "undivided_pays": (
+        "engines that prefill and decode on the same chips keep every limit for {amount} "
+        "{currency}/h, {share} less: at this traffic and these prices the split does not pay.",
+        "预填充和解码在同一芯片上的引擎以 {amount} {currency}/小时满足所有限制，低 {share}："
+        "在此流量和价格下，分离部署并不划算。",
+    ),
     "home_share": ("{a} {share}", "{a} {share}"),
     "lane_share": ("{a} -> {b} {share}", "{a} -> {b} {share}"),
     "new_shares": ("requests go {shares}.", "请求改走 {shares}。"),
@@ -378,7 +384,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "idle_chips": ("{site} not used", "{site} 未使用"),
     "work": (
-        "{cuts} cuts, {evaluations} evaluations, {time}",
+        "cuts: {cuts}, evaluations: {evaluations}, {time}",
         "{cuts} 个割平面，{evaluations} 次评估，{time}",
     ),
     "work_shared": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,12 +16,24 @@ from pdd_plan.report.limit_names import latency_name, predicted_text
 
 @dataclass(frozen=True)
 class _Figure:
-    """A latency that has a column: its limits with nothing and with something lost [s]."""
+    """A latency that has a column: its limits with nothing and with something lost [s].
+
+    `part` is the traffic class or region whose requests count, empty for all.
+    """
 
     metric: str
     percentile: float | None
+    part: str = ""
     limit: float | None = None
     limit_lost: float | None = None
+
+    @property
+    def key(self) -> _Key:
+        """What tells the figure from others."""
+        return self.metric, self.percentile, self.part
+
+
+_Key = tuple[str, float | None, str]
 
 
 def resilience_facts(plan: Plan, labels: Labels) -> Facts:
@@ -106,18 +119,24 @@ def _figures(plan: Plan, outages: Sequence[OutageResult]) -> list[_Figure]:
     found = {}
     lost = [item for outage in outages for item in outage.slo]
     for item in (*plan.slo, *lost):
-        key = (item.metric, item.percentile)
+        key = _key(item)
         found[key] = _Figure(*key, _limit_of(plan.slo, key), _limit_of(lost, key))
-    found.setdefault(("ttft", 0.9), _Figure("ttft", 0.9))
+    found.setdefault(("ttft", 0.9, ""), _Figure("ttft", 0.9))
     return list(found.values())
 
 
-def _limit_of(slo: Sequence[SloResult], key: tuple[str, float | None]) -> float | None:
-    return next((one.limit for one in slo if (one.metric, one.percentile) == key), None)
+def _key(item: SloResult) -> _Key:
+    return item.metric, item.percentile, item.traffic or item.region or ""
+
+
+def _limit_of(slo: Sequence[SloResult], key: _Key) -> float | None:
+    return next((one.limit for one in slo if _key(one) == key), None)
 
 
 def _heading(figure: _Figure, labels: Labels) -> str:
     name = latency_name(figure.metric, figure.percentile, labels)
+    if figure.part:
+        name += f" {clean(figure.part)}"
     if figure.limit is not None:
         name += f" <= {digits.limit_seconds(figure.limit)}"
     if figure.limit_lost is not None and figure.limit_lost != figure.limit:
@@ -128,10 +147,19 @@ def _heading(figure: _Figure, labels: Labels) -> str:
 def _text(
     figure: _Figure, slo: Sequence[SloResult], latency: Latency | None, labels: Labels
 ) -> Text:
-    for item in slo:
-        if (item.metric, item.percentile) == (figure.metric, figure.percentile):
-            good = item.met and item.predicted is not None
-            return Text(predicted_text(item, labels), "" if good else "bad")
+    periods = [item for item in slo if _key(item) == figure.key]
+    if periods:
+        worst = max(
+            periods,
+            key=lambda item: (
+                not item.met,
+                math.inf if item.predicted is None else item.predicted,
+            ),
+        )
+        good = worst.met and worst.predicted is not None
+        return Text(predicted_text(worst, labels), "" if good else "bad")
+    if figure.part:
+        return Text(digits.MISSING)
     block = getattr(latency, f"{figure.metric}_s", None)
     name = "mean" if figure.percentile is None else f"p{round(100 * figure.percentile)}"
     return Text(digits.seconds(getattr(block, name, None)))

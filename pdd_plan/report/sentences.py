@@ -11,6 +11,9 @@ from pdd_plan.report.blocks import Sentence, Sentences
 from pdd_plan.report.digits import clean
 from pdd_plan.report.labels import Labels
 
+SAME = 5e-4
+"""Relative difference below which costs read as equal."""
+
 
 def warnings(texts: Iterable[str]) -> Sentences:
     """Return what to know before trusting a report."""
@@ -55,10 +58,42 @@ def refusals(plan: AnyPlan, labels: Labels) -> Sentences:
         for base in plan.baselines
         if base.reason
     ]
+    undivided = cheaper_undivided(plan)
+    if undivided is not None and plan.cost is not None:
+        said = labels.say(
+            "undivided_pays",
+            amount=digits.money(undivided),
+            currency=clean(plan.currency),
+            share=digits.percent(1.0 - undivided / plan.cost.usd_per_hour),
+        )
+        texts.append(Sentence(labels.word("aggregated"), said))
     resilience = plan.resilience if isinstance(plan, Plan) else None
     if plan.baselines and resilience is not None and resilience.usd_per_hour is not None:
         texts.append(Sentence("", labels.say("simpler_survive_nothing")))
     return Sentences(tuple(texts))
+
+
+def cheaper_undivided(plan: AnyPlan) -> float | None:
+    """Return the cost per hour of the best aggregated fleet, if it is below the plan's.
+
+    None too where the two are not for the same: a plan for the most goodput, or one that survives
+    losses or holds with a confidence, as an aggregated fleet need not.
+    """
+    if plan.cost is None:
+        return None
+    proof = plan.certificate
+    more = proof is not None and proof.objective != "cost_per_token"
+    if isinstance(plan, Plan):
+        survives = plan.resilience is not None and plan.resilience.usd_per_hour is not None
+        more = more or survives or plan.uncertainty is not None
+    costs = [
+        base.cost.usd_per_hour
+        for base in plan.baselines
+        if base.name == "aggregated" and base.cost is not None
+    ]
+    if more or not costs or costs[0] >= plan.cost.usd_per_hour * (1.0 - SAME):
+        return None
+    return costs[0]
 
 
 def threshold_text(plan: Plan, value: float | None) -> str:

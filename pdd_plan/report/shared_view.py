@@ -135,7 +135,12 @@ def _against(plan: SharedPlan, labels: Labels) -> tuple[Text, ...]:
     base = next((one for one in plan.baselines if one.cost is not None), None)
     if base is None or base.cost is None or plan.cost is None or not base.cost.usd_per_hour:
         return ()
-    return (facts.cost_against(plan.cost.usd_per_hour, base.cost.usd_per_hour, base.name, labels),)
+    cost = plan.cost.usd_per_hour
+    texts = [facts.cost_against(cost, base.cost.usd_per_hour, base.name, labels)]
+    undivided = sentences.cheaper_undivided(plan)
+    if undivided is not None and base.name != "aggregated":
+        texts.append(facts.cost_against(cost, undivided, "aggregated", labels))
+    return tuple(texts)
 
 
 def _services_table(plan: SharedPlan, labels: Labels) -> Table:

@@ -101,7 +101,11 @@ def _summary(report: SweepReport, labels: SweepLabels) -> Facts:
         for item in axis.varied
     )
     facts = [Fact(labels.word("varied"), varied)]
-    planned = [row for row in report.rows if row.amount(COST) is not None]
+    planned = [
+        row
+        for row in report.rows
+        if row.amount(COST) is not None and (row.on_front or not report.is_front)
+    ]
     if planned:
         ranked = sorted(planned, key=lambda row: row.amount(COST) or 0.0)
         facts.append(Fact(labels.word("best_point"), _point(report, ranked[0], labels)))
@@ -174,14 +178,23 @@ def _of_kinds(found: Iterable[Crossing]) -> list[Crossing]:
 
 
 def _changes(report: SweepReport, found: Iterable[Crossing], labels: SweepLabels) -> list[str]:
-    """Say where along the only axis fleets change places."""
+    """Say where along the only axis fleets change places.
+
+    Where no relay pays the best PDD fleet is the cross-site fleet; then both are in one sentence.
+    """
     unit = f" {clean(report.axes[0].unit)}".rstrip()
     said = []
+    alike: dict[tuple[float, float, str, str, str], list[Crossing]] = {}
     for item in found:
+        names = (_without_relay(item.below), _without_relay(item.above))
+        place = (item.low, item.high, digits.money(item.value))
+        alike.setdefault((*place, *names), []).append(item)
+    for same in alike.values():
+        item = same[0]
         sentence = labels.say(
-            "crossing",
-            below=labels.word(item.below),
-            above=labels.word(item.above),
+            "crossing_both" if len({one.below for one in same}) > 1 else "crossing",
+            below=_kinds((one.below for one in same), labels),
+            above=_kinds((one.above for one in same), labels),
             low=f"{digits.significant(item.low, 6)}{unit}",
             high=f"{digits.significant(item.high, 6)}{unit}",
         )
@@ -191,6 +204,14 @@ def _changes(report: SweepReport, found: Iterable[Crossing], labels: SweepLabels
             sentence += labels.say("blank") + labels.say("meet", at=at, value=value)
         said.append(sentence)
     return said
+
+
+def _without_relay(name: str) -> str:
+    return "cross_site" if name == "pdd" else name
+
+
+def _kinds(names: Iterable[str], labels: SweepLabels) -> str:
+    return labels.say("and_kind").join(labels.word(name) for name in dict.fromkeys(names))
 
 
 def _no_plan(report: SweepReport, labels: SweepLabels) -> list[Section]:

@@ -55,6 +55,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "values": ("{first} to {last}, {count} values", "{first} 至 {last}，{count} 个取值"),
     "swept": ("{path}: {values}", "{path}：{values}"),
     "at_point": ("at {values}", "{values}"),
+    "and_kind": (" and ", "和"),
+    "crossing_both": (
+        "{below} are cheaper up to {low}, {above} from {high}.",
+        "至 {low} 为止{below}更便宜，自 {high} 起{above}更便宜。",
+    ),
     "crossing": (
         "{below} is cheaper up to {low}, {above} from {high}.",
         "至 {low} 为止{below}更便宜，自 {high} 起{above}更便宜。",

@@ -48,7 +48,9 @@ class Doubt:
     def reason(self) -> str:
         """Why the points cannot tell it, as half a sentence."""
         if self.silent:
-            parts = [f"twice its value changes no prediction by more than {self.doubling:.1%}"]
+            parts = [
+                f"twice its value changes no prediction by more than {100 * self.doubling:.1f} %"
+            ]
         elif self.partner is not None:
             named = self.partner.partition(".")[0].removesuffix("_s")
             parts = [f"its effect on these points cannot be told from that of {named}"]

@@ -104,7 +104,8 @@ def pooled_increasing(values: ArrayLike, tolerance: float = 0.05) -> tuple[Float
         where = int(np.argmax(1.0 - measured / ceiling))
         raise InputError(
             Issue(
-                f"measured time falls by {dip:.0%} at entry {where + 1} though the load rises",
+                f"measured time falls by {100 * dip:.0f} % at entry {where + 1} "
+                "though the load rises",
                 help="check the table; times must not fall with length, batch or context",
             )
         )

@@ -107,7 +107,9 @@ class MeasuredTimes:
     def _increasing(self, values: ArrayLike, what: str) -> FloatArray:
         pooled, dip = pooled_increasing(values)
         if dip > 0.0:
-            self._note(f"measured {what} falls by {dip:.1%} where the load rises: pooled as noise")
+            self._note(
+                f"measured {what} falls by {100 * dip:.1f} % where the load rises: pooled as noise"
+            )
         return pooled
 
     def _prefill_from(self, table: PrefillTable) -> MonotoneCurve:

@@ -218,7 +218,10 @@ def _check_names(alternatives: Sequence[Alternative]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
-            Issue(f'two alternatives have the name "{twice}"', help="give each its own name")
+            Issue(
+                f'two alternatives have the name "{twice}"',
+                help="name every file once, and give every what-if a name of its own",
+            )
         )
     if len(names) < 2:
         raise InputError(

@@ -160,7 +160,9 @@ def warnings_of(built: BuiltProblem, main: Scored) -> tuple[str, ...]:
             if not one.met
         ]
     if main.status == "feasible" and main.certificate is not None:
-        out.append(f"{main.unproven}: the plan is within {main.certificate.gap:.1%} of the optimum")
+        out.append(
+            f"{main.unproven}: the plan is within {100 * main.certificate.gap:.1f} % of the optimum"
+        )
     return tuple(dict.fromkeys(out))
 
 

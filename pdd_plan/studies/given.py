@@ -66,6 +66,7 @@ def candidate_of_plan(
             issues.append(_unknown_pool(problem, pool))
         else:
             engines[found] = pool.engines
+    sites = {option.site for option in problem.pools}
     lanes = list(problem.lanes)
     levels = [-1] * len(lanes)
     flows = [0.0] * len(lanes)
@@ -78,12 +79,14 @@ def candidate_of_plan(
     # A line without a lane stands by: nothing is sent over it until another part is lost.
     for key in dict.fromkeys([*map(_line, plan.lanes), *bought]):
         if key not in names:
-            issues.append(_unknown_lane(key))
+            start, end, _ = key
+            if not issues or (start != end and {start, end} <= sites):
+                issues.append(_unknown_lane(key))
             continue
         position = names[key]
         lanes[position], levels[position] = _with_level(scenario, lanes[position], bought.get(key))
     if issues:
-        raise InputError(issues)
+        raise InputError(dict.fromkeys(issues))
     slot_wait = plan.routing.slot_wait or max(problem.slot_waits)
     problem = replace(problem, lanes=tuple(lanes))
     return problem, Candidate(index, slot_wait, tuple(engines), tuple(levels), tuple(flows))
@@ -136,6 +139,9 @@ def _find_pool(problem: Problem, pool: Pool) -> int | None:
 
 
 def _unknown_pool(problem: Problem, pool: Pool) -> Issue:
+    sites = {option.site for option in problem.pools}
+    if pool.site not in sites:
+        return _unknown_site(pool.site, sites)
     here = [o for o in problem.pools if o.site == pool.site and o.role == pool.role]
     options = ", ".join(f"{o.chip} {o.shape}" for o in here) or "none"
     return Issue(
@@ -143,6 +149,14 @@ def _unknown_pool(problem: Problem, pool: Pool) -> Issue:
         "scenario does not offer",
         path="pools",
         help=f"offered for {pool.role} at {pool.site}: {options}",
+    )
+
+
+def _unknown_site(name: str, sites: set[str]) -> Issue:
+    return Issue(
+        f"the plan has engines at {name}, and the scenario has no such site",
+        path="pools",
+        help=f"sites of the scenario: {', '.join(sorted(sites))}; give a plan of this scenario",
     )
 
 

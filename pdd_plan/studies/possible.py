@@ -74,7 +74,7 @@ def _impossible_latency(
         )
     elif late > 1.0 - share:
         cause = (
-            f"prefill alone takes longer for {late:.0%} of requests, "
+            f"prefill alone takes longer for {100 * late:.0f} % of requests, "
             f"{time_text(slowest)} at P{limit.percentile:g} ({pool_label})"
         )
     else:

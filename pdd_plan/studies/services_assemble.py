@@ -170,6 +170,7 @@ def _warnings(main: SharedScored, plans: Mapping[str, Plan]) -> tuple[str, ...]:
     ]
     if main.status == "feasible" and main.gap is not None:
         out.append(
-            f"the time limit ended the search: the plan is within {main.gap:.1%} of the optimum"
+            "the time limit ended the search: the plan is within "
+            f"{100 * main.gap:.1f} % of the optimum"
         )
     return tuple(out)

@@ -51,7 +51,7 @@ def _at_load(case: SizeCase, plan: SizePlan, share: float) -> Sensitivity:
         fleet, plan.candidate.threshold_index, 0.0, plan.candidate.engines, level, rate
     )
     shown = rate * case.problem.mean_multiplier
-    change = f"at {share:.0%} of the goodput, {shown:.3g} req/s"
+    change = f"at {100 * share:.0f} % of the goodput, {shown:.3g} req/s"
     try:
         p90 = evaluate_by_size(fleet, candidate, plan.choice).ttft.quantile(0.9)
     except UnstableQueueError as error:

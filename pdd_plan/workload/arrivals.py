@@ -53,10 +53,22 @@ def index_of_dispersion(arrival_s: FloatArray, window_s: float) -> float:
         count = int((arrival_s[-1] - first) / window_s)
         if count < 2:
             continue
-        edges = first + window_s * np.arange(count + 1)
-        arrivals = np.diff(np.searchsorted(arrival_s, edges, side="left"))
-        values.append(float(arrivals.var(ddof=1) / arrivals.mean()))
+        window = np.floor((arrival_s - first) / window_s)
+        inside = window[(window >= 0) & (window < count)]
+        if inside.size:
+            values.append(_dispersion(inside, count))
     return float(np.mean(values))
+
+
+def _dispersion(window: FloatArray, count: int) -> float:
+    """Return variance over mean of the arrivals in `count` windows, given the window of each.
+
+    The empty windows are never listed: there may be many more of them than arrivals.
+    """
+    _, arrivals = np.unique(window, return_counts=True)
+    mean = window.size / count
+    squares = float(np.square(arrivals - mean).sum()) + (count - arrivals.size) * mean**2
+    return squares / (count - 1) / mean
 
 
 def mean_rate_per_s(arrival_s: FloatArray) -> float | None:

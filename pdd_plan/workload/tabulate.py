@@ -68,7 +68,7 @@ def tabulate(
             f"Trace: {Path(path).name}, {trace.format}, {len(trace)} requests, "
             f"sha256 {hashlib.sha256(data).hexdigest()}",
             f"{hit_provenance(trace)[0].upper()}{hit_provenance(trace)[1:]}; alike at both ends.",
-            f"All requests: {facts.share_hit_95:.2%} hit 95 % or more, mean hit rate "
+            f"All requests: {100 * facts.share_hit_95:.2f} % hit 95 % or more, mean hit rate "
             f"{facts.mean_hit_rate:.4f}, by tokens {facts.token_hit_rate:.4f}; means in tokens: "
             f"prompt {facts.input_tokens.mean:.0f}, uncached {facts.uncached_tokens.mean:.0f}, "
             f"output {facts.output_tokens.mean:.0f}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -161,3 +162,28 @@ def test_control_c_ends_with_one_line_and_code_130(tmp_path):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.decode().splitlines() == ["error: interrupted; nothing was written"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_no_room_for_the_result_is_no_bug():
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [*PROGRAM, "schema", "plan"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert process.returncode == 2
+    assert b"cannot be written: No space left on device" in process.stderr
+    assert b"bug" not in process.stderr
+
+
+@pytest.mark.parametrize("limit", ["1ms", "0", "nan", "inf", "-5", "5 parsecs", "soon"])
+def test_a_wrong_time_limit_says_what_is_right(run, limit):
+    result = run("optimize", "quickstart", "--time-limit", limit)
+    assert result.exit_code == 2
+    assert "--time-limit" in result.stderr
+    assert "0.1 s" in result.stderr or "'2 min'" in result.stderr
+
+
+def test_a_time_limit_may_have_a_unit(run, here):  # noqa: ARG001
+    result = run("optimize", "small.yaml", "--time-limit", "1 min", "-q", "-f", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["certificate"]["time_limit_s"] == 60.0

@@ -210,3 +210,13 @@ def test_simulate_puts_predictions_beside_measurements(run, here):  # noqa: ARG0
     assert row["predicted"] == pytest.approx(plan.latency.ttft_s.p90, rel=1e-6)
     assert row["limit"] == 2
     assert abs(row["difference"]) < 0.2
+
+
+def test_a_plan_of_other_sites_is_told_as_such_and_no_line_is_asked_for(run, here):
+    text = (here / "plan.json").read_text().replace('"a"', '"elsewhere"')
+    (here / "other.json").write_text(text)
+    result = run("evaluate", "small.yaml", "--plan", "other.json")
+    assert result.exit_code == 2
+    assert result.stderr.count("error:") == 1
+    assert "engines at elsewhere, and the scenario has no such site" in result.stderr
+    assert "sites of the scenario: a, b" in result.stderr

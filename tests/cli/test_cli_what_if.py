@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 
 from pdd_plan.errors import InputError
@@ -41,3 +44,23 @@ def test_what_is_no_what_if(text):
         "--what-if" in caught.value.issues[0].message or "what-if" in caught.value.issues[0].message
     )
     assert "path" in caught.value.issues[0].message
+
+
+def test_files_of_one_name_are_told_apart_by_as_much_of_the_path_as_that_takes(run, here):
+    for folder in ("today", "tomorrow"):
+        (here / folder).mkdir()
+        shutil.copy(here / "plan.json", here / folder / "plan.json")
+    shutil.copy(here / "small.yaml", here / "plan.yaml")
+
+    def names(*files):
+        result = run("compare", *files, "-q", "-f", "json")
+        assert result.exit_code == 0, result.stderr
+        return [one["name"] for one in json.loads(result.stdout)["alternatives"]]
+
+    assert names("today/plan.json", "small.yaml") == ["plan", "small"]
+    assert names("plan.yaml", "plan.json") == ["plan.yaml", "plan.json"]
+    both = ["today/plan.json", "tomorrow/plan.json"]
+    assert names(*both) == both
+    twice = run("compare", "plan.json", "plan.json")
+    assert twice.exit_code == 2
+    assert "name every file once" in twice.stderr

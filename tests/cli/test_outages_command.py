@@ -99,3 +99,11 @@ def test_wrong_losses_end_with_2_before_any_work(lose, folder):
     assert "--fail site:c names no site" in result.stderr
     assert "did you mean line:a-b?" in result.stderr
     assert not (folder / "scored.json").exists()
+
+
+def test_limits_of_a_class_have_a_column_of_their_own(lose):
+    limits = "slo={ttft_p90: 9 s, classes: {hit: {ttft_p90: 8 s}, miss: {ttft_p90: 7 s}}}"
+    result = lose("--fail", "site:b", "--set", limits)
+    heads = " ".join(result.stdout.split("With a part lost:")[1].split("nothing")[0].split())
+    for wanted in ("9 s", "hit", "8 s", "miss", "7 s"):
+        assert wanted in heads

@@ -155,6 +155,33 @@ def test_a_baseline_that_is_the_plan_itself_is_not_told_twice() -> None:
     assert rows == ["single site", "cross site", "PDD", "this plan (PDD)"]
 
 
+def aggregated(usd_per_hour: float) -> Plan:
+    data = example()
+    data["certificate"]["objective"] = "cost_per_token"
+    same = {**data["baselines"][0], "name": "aggregated"}
+    same["cost"] = {**same["cost"], "usd_per_hour": usd_per_hour}
+    data["baselines"].append(same)
+    return Plan.model_validate_json(json.dumps(data))
+
+
+@pytest.mark.parametrize(("usd_per_hour", "told"), [(309.6, True), (412.8, False), (500.0, False)])
+def test_a_cheaper_fleet_without_the_split_is_told_beside_the_cost(
+    usd_per_hour: float, told: bool
+) -> None:
+    view = plan_view(aggregated(usd_per_hour))
+    summary = "\n".join(section(view, "summary"))
+    said = "\n".join(section(view, "baselines"))
+    assert ("33 % above aggregated" in summary) == told
+    assert ("keep every limit for 309.60 USD/h, 25 % less" in said) == told
+
+
+def test_a_plan_for_the_most_goodput_is_not_compared_by_cost_alone() -> None:
+    data = json.loads(aggregated(309.6).model_dump_json())
+    data["certificate"]["objective"] = "goodput"
+    view = plan_view(Plan.model_validate_json(json.dumps(data)))
+    assert "above aggregated" not in "\n".join(section(view, "summary"))
+
+
 def test_an_infeasible_baseline_is_named_so() -> None:
     data = example()
     data["baselines"][1].update(status="infeasible", cost=None, latency=None, goodput=None)
@@ -180,7 +207,7 @@ def test_the_end_of_a_report_identifies_the_plan() -> None:
     for part in ("agent-fleet", "9f86d081884c7d65" * 4, "0.1.0", "--set workload.rate='12 req/s'"):
         assert part in text
     proof = "\n".join(section(view, "certificate"))
-    for part in ("optimal", "Gap 0", "HiGHS 1.10.0", "14 cuts", "5,312 evaluations"):
+    for part in ("optimal", "Gap 0", "HiGHS 1.10.0", "cuts: 14", "evaluations: 5,312"):
         assert part in proof
     assert "default: TCP over a leased line" in "\n".join(section(view, "assumptions"))
 
@@ -211,7 +238,9 @@ def _holes(text: str) -> list[str]:
 
 def test_no_word_is_left_english_in_chinese() -> None:
     same = {key for key, (english, chinese) in WORDS.items() if english == chinese}
-    assert same == {"pdd", "p50_ttft", "p90_ttft", "p99_ttft", "bcr", "ttft", "tpot"}
+    assert same == {
+        *("pdd", "p50_ttft", "p90_ttft", "p99_ttft", "bcr", "ttft", "tpot", "input_hash")
+    }
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

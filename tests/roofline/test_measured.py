@@ -109,7 +109,7 @@ def test_small_dips_are_pooled_and_told_large_ones_refused(base) -> None:
     assert dip == pytest.approx(0.1 / 3)
     noisy = MeasuredTimes(base, PrefillTable((1.0, 2.0, 3.0), (1.0, 0.98, 1.2)))
     assert "pooled as noise" in noisy.warnings[0]
-    with pytest.raises(InputError, match="falls by 50%"):
+    with pytest.raises(InputError, match="falls by 50 %"):
         MeasuredTimes(base, PrefillTable((1.0, 2.0, 3.0), (1.0, 0.5, 1.2)))
 
 

@@ -37,6 +37,13 @@ def test_even_arrivals_have_almost_none():
     assert index_of_dispersion(np.arange(10_000.0), 20.0) < 0.02
 
 
+def test_windows_that_are_mostly_empty_take_no_memory():
+    # A window holds one arrival at most: the count is a Bernoulli variable, 1 - p of its mean.
+    assert index_of_dispersion(np.arange(1_000.0), 1e-9) == pytest.approx(1.0, rel=1e-8)
+    assert index_of_dispersion(np.array([0.0, 1.0]), 1e-9) == pytest.approx(1.0, rel=1e-8)
+    assert index_of_dispersion(np.arange(1_000.0), 0.25) == pytest.approx(0.75, rel=1e-2)
+
+
 def test_windows_longer_than_half_the_trace_are_refused():
     with pytest.raises(ValueError, match="no two windows"):
         index_of_dispersion(np.arange(10.0), 5.0)
