@@ -149,7 +149,7 @@ def break_even_blocks(
     rows = tuple(
         (
             Text(f"{_who(item, labels)}{labels.say('part')}{_varied(item, labels)}"),
-            *(Text(_number(value)) for value in (item.now, item.pays_at, item.fails_at)),
+            *(Text(_number(value)) for value in (item.now, _inward(item), item.fails_at)),
             Text(clean(item.unit)),
             Text(digits.money(item.usd_per_hour_without)),
         )
