@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from pdd_plan.fleet.plan import BreakEven
@@ -16,6 +17,8 @@ PRECISION = 0.01
 """Relative distance of the two bounds at which a search ends."""
 DOUBLINGS = 10
 """The value is looked for up to 2 ** 10 times the present one, and down to a part as small."""
+INSIDE = 7
+"""Values tried between two at which the same holds."""
 FALLING = (".price", ".fixed_price", ".rtt")
 """Ends of paths of which more is never better: what does not pay does not pay above it either."""
 
@@ -62,7 +65,7 @@ def break_even(
     asked : Asked
         What is varied, and what is to pay.
     between : tuple of float, optional
-        Look between these values only.
+        Look between these values only; where both pay, or neither does, at some inside as well.
     precision : float
         Relative distance of the two ends.
 
@@ -100,10 +103,7 @@ def _brackets(search: _Search, between: tuple[float, float] | None) -> Asking:
     """Return pairs of values, the nearer first, between which the verdict changes."""
     asked = search.asked
     if between is not None:
-        fine = yield from search.ask(*between)
-        low, high = between
-        change = fine and search.found[low].pays != search.found[high].pays
-        return [between] if change else []
+        return (yield from _between(search, *between))
     assert asked.now is not None
     fine = yield from search.ask(asked.now)
     if not fine or asked.now not in search.found or _needed_at_any_price(search):
@@ -126,6 +126,33 @@ def _brackets(search: _Search, between: tuple[float, float] | None) -> Asking:
         if not reached:
             break
     return found
+
+
+def _between(search: _Search, low: float, high: float) -> Asking:
+    """Return the pair of values, or where they agree those inside of it, that a change is between.
+
+    What is bought in one piece, such as a line, may pay at sizes between two at which it does not.
+    """
+    fine = yield from search.ask(low, high)
+    values = [low, high]
+    if fine and not search.asked.is_price and search.found[low].pays == search.found[high].pays:
+        values = _spread(low, high)
+        fine = yield from search.ask(*values)
+    if not fine:
+        return []
+    return [
+        pair
+        for pair in pairwise(values)
+        if search.found[pair[0]].pays != search.found[pair[1]].pays
+    ]
+
+
+def _spread(low: float, high: float) -> list[float]:
+    """Return values from one to another: in ratio where the two are far apart."""
+    shares = [number / (INSIDE + 1) for number in range(1, INSIDE + 1)]
+    if low > 0 and high > 4 * low:
+        return [low, *(low * (high / low) ** share for share in shares), high]
+    return [low, *(low + (high - low) * share for share in shares), high]
 
 
 def _needed_at_any_price(search: _Search) -> bool:

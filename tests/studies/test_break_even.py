@@ -163,6 +163,14 @@ def test_from_and_up_to_which_size_a_line_pays():
     assert only == low.model_copy(update={"tried_to": 60.0})
 
 
+def test_sizes_that_pay_between_two_that_do_not():
+    low, high = found(lines, f"{LINE}.bandwidth", now=60.0, between=(5.0, 200.0))
+    check(low, 20.0, "above")
+    check(high, 112.0, "below")
+    (none,) = found(lines, f"{LINE}.bandwidth", now=60.0, between=(120.0, 200.0))
+    assert (none.pays, none.tried_from, none.tried_to) == ("never", 120.0, 200.0)
+
+
 def test_a_split_and_a_relay_by_a_limit():
     (split,) = found(spanning, "slo.ttft_p90")  # from 1.2 s
     check(split, 3.0, "below")
