@@ -27,6 +27,11 @@ _FIELDS: Final = {
     "nic": ("nic_bytes_per_s", "bytes_per_s"),
     "tdp": ("tdp_w", "watt"),
 }
+PROFILE_KEYS: Final = {
+    **{field: key for key, (field, _) in _FIELDS.items()},
+    **{f"flop_per_s.{kind}": f"compute.{kind}" for kind in COMPUTE_TYPES},
+}
+"""Key in a profile by the name under which `ChipProfile.facts` has its provenance."""
 _OPTIONAL: Final = ("nic", "tdp")
 _KEYS: Final = (
     "kind",

@@ -123,7 +123,11 @@ def describe_model(name: str | Path) -> list[ProfileRow]:
     """
     model = load_model(name)
     parts, billion = model.weights, 1e9
-    kinds = ", ".join(f"{group.count} {_kind(group.attention)}" for group in model.groups)
+    counts: dict[str, int] = {}
+    for group in model.groups:
+        kind = _kind(group.attention)
+        counts[kind] = counts.get(kind, 0) + group.count
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     values: list[tuple[str, str, str]] = [
         ("name", model.title, ""),
         ("layers", str(model.layers), ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ _BY_SUFFIX = {
 }
 _INTO_FOLDER = (Format.json, Format.md, Format.html, Format.csv)
 """What a folder gets if no form is asked for."""
+_NAMED_FILES = 4
+"""Most files to name one by one after they were written."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Target:
             for form in self.forms:
                 files = write(answer, form.value, self.place, self.language.value)
                 if not self.quiet:
-                    note(f"wrote {', '.join(map(str, files))}")
+                    note(f"wrote {_listed(files)}")
 
     def _print(self, answer: Answer) -> None:
         form = self.forms[0]
@@ -135,6 +138,13 @@ class Target:
         from pdd_plan.report.render import render
 
         sys.stdout.write(render(answer, form.value, lang=self.language.value))
+
+
+def _listed(files: Sequence[Path]) -> str:
+    """Name files, of many in one folder only how many there are."""
+    if len(files) <= _NAMED_FILES:
+        return ", ".join(map(str, files))
+    return f"{len(files)} {files[0].suffix[1:].upper()} files into {files[0].parent}"
 
 
 def leave(answer: AnyPlan | Comparison | SharedComparison) -> None:

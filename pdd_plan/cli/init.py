@@ -41,6 +41,8 @@ def init(
     for place, _ in pairs:
         if place.exists():
             mend = "name another file, or remove it first"
+            if place.is_dir():
+                mend = f"it is a folder: name a file in it, such as {place / 'scenario.yaml'}"
             raise InputError(Issue(f"{place} exists and is kept", help=mend))
     for place, content in reversed(pairs):
         if place is not file:

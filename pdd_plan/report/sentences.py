@@ -53,11 +53,11 @@ def at_limit(plan: AnyPlan, labels: Labels) -> list[Sentence]:
 
 def refusals(plan: AnyPlan, labels: Labels) -> Sentences:
     """Return why simpler fleets cannot do it, where one cannot, and what they need not do."""
-    texts = [
-        Sentence(labels.name(clean(base.name)), clean(base.reason))
-        for base in plan.baselines
-        if base.reason
-    ]
+    reasons: dict[str, list[str]] = {}
+    for base in plan.baselines:
+        if base.reason:
+            reasons.setdefault(clean(base.reason), []).append(labels.name(clean(base.name)))
+    texts = [Sentence(labels.say("comma").join(names), reason) for reason, names in reasons.items()]
     undivided = cheaper_undivided(plan)
     if undivided is not None and plan.cost is not None:
         said = labels.say(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pdd_plan.fleet.plan import Baseline, Percentiles, Plan, TrafficGroup
+from pdd_plan.fleet.plan import Assumption, Baseline, Percentiles, Plan, TrafficGroup
 from pdd_plan.report import digits, sentences
 from pdd_plan.report.blocks import Column, Mark, Table, Text
 from pdd_plan.report.digits import clean
@@ -115,7 +115,7 @@ def baselines_table(plan: Plan, labels: Labels) -> Table:
         Column(labels.word("per_m_goodput"), right=True),
         *columns(labels, (), ("p50_ttft", "p90_ttft", "p99_ttft", "goodput", "bcr")),
     )
-    if not plan.baselines:
+    if plan.cost is None and not any(base.cost for base in plan.baselines):
         return Table(heads, ())
     own = labels.word("this_plan")
     if plan.architecture is not None:
@@ -125,7 +125,8 @@ def baselines_table(plan: Plan, labels: Labels) -> Table:
         for base in plan.baselines
         if not is_this_plan(base, plan)
     ]
-    entries.append((own, plan.status, "strong", plan))
+    given = plan.certificate is None  # a fleet that is scored as it is was not searched for
+    entries.append((own, "optimal" if given else plan.status, "strong", plan))
     rows = []
     for name, status, mark, item in entries:
         label = name if status == "optimal" else f"{name}, {labels.word(f'status.{status}')}"
@@ -327,13 +328,22 @@ def rejected_table(plan: Plan, labels: Labels) -> Table:
     return Table(columns(labels, ("site", "chip", "shape", "reason"), ()), rows, heads=3)
 
 
+def _assumed(item: Assumption) -> str:
+    """Write an assumed value with its unit, numbers on four digits."""
+    value = item.value
+    if isinstance(value, float) and abs(value) < 1e7:
+        return f"{digits.significant(value, 4)} {clean(item.unit)}".strip()
+    said = plain_value(value)
+    return f"{said} {clean(item.unit)}".strip()
+
+
 def assumptions_table(plan: Plan, labels: Labels) -> Table:
     """Return the values that the scenario did not give, with their sources."""
     names = columns(labels, ("path", "value", "source", "confidence"), ())
     rows = tuple(
         row(
             clean(item.path),
-            f"{plain_value(item.value)} {clean(item.unit)}".strip(),
+            _assumed(item),
             clean(item.source),
             Text(
                 labels.word(item.confidence) if item.confidence else "",
@@ -346,7 +356,7 @@ def assumptions_table(plan: Plan, labels: Labels) -> Table:
 
 
 def assumptions_brief(plan: Plan, labels: Labels) -> Table:
-    """Return the assumptions with those of one parent, source and confidence in one row."""
+    """Return the assumptions, those of one parent, or of equal parents, in one row a source."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for item in plan.assumptions:
         parent, _, name = item.path.rpartition(".")
@@ -355,20 +365,23 @@ def assumptions_brief(plan: Plan, labels: Labels) -> Table:
             and (other.source, other.confidence) == (item.source, item.confidence)
             for other in plan.assumptions
         )
-        value = f"{plain_value(item.value)} {item.unit}".strip()
+        value = _assumed(item)
         path = parent if shared > 1 else item.path
         text = f"{name} {value}" if shared > 1 else value
         key = (path, item.source, item.confidence or "")
         groups.setdefault(key, []).append(text)
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for (path, source, confidence), values in groups.items():
+        alike.setdefault((", ".join(values), source, confidence), []).append(path)
     rows = tuple(
         row(
-            clean(path),
-            clean(", ".join(values)),
+            clean(", ".join(paths)),
+            clean(values),
             clean(source),
             Text(
                 labels.word(confidence) if confidence else "", "bad" if confidence == "low" else ""
             ),
         )
-        for (path, source, confidence), values in groups.items()
+        for (values, source, confidence), paths in alike.items()
     )
     return Table(columns(labels, ("path", "value", "source", "confidence"), ()), rows)

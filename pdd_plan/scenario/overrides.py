@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,7 +60,6 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
     Overridden
     """
     result = Overridden(deepcopy(data))
-    root = SharedScenario if isinstance(data, dict) and "services" in data else Scenario
     for text in overrides:
         path, equals, value = text.partition("=")
         place = f"--set {text}"
@@ -71,7 +70,7 @@ def apply_overrides(data: Any, overrides: Sequence[str]) -> Overridden:
             result.issues.append(Issue(message, "", place, 0, mend))
             continue
         try:
-            real = _set(result.data, parts, parse_value(value.strip()), root)
+            real = _set(result.data, parts, parse_value(value.strip()), _root(data))
         except _Refused as refused:
             result.issues.append(Issue(str(refused), path, place, 0, refused.help))
         except InputError as error:
@@ -100,9 +99,13 @@ def real_path(data: Any, path: str) -> tuple[PathPart, ...]:
     """
     parts = [part.strip() for part in path.split(".")]
     try:
-        return _set(deepcopy(data), parts, None, Scenario)
+        return _set(deepcopy(data), parts, None, _root(data))
     except _Refused as refused:
         raise InputError(Issue(str(refused), path, help=refused.help)) from None
+
+
+def _root(data: Any) -> type[Section]:
+    return SharedScenario if isinstance(data, Mapping) and "services" in data else Scenario
 
 
 def _set(data: Any, parts: list[str], value: Any, root: type[Section]) -> tuple[PathPart, ...]:

@@ -40,6 +40,12 @@ PROOF = (
     "tokens, and steps take as long as at the working batch. Predictions are of the full model."
 )
 
+PROOF_OF_NONE = (
+    "No fleet keeps the planning rule over the listed thresholds, flow steps, line sizes, engine "
+    "shapes and slot waits: limits on every path in use, with all output tokens charged to main "
+    "decode and steps that take as long as at the working batch."
+)
+
 
 def assemble_plan(
     scenario: Scenario,
@@ -211,7 +217,7 @@ def _certificate(problem: Problem, scored: Scored, options: PlanOptions) -> Cert
         evaluations=found.evaluations,
         solver=found.solver,
         solve_time_s=found.solve_time_s,
-        model=scored.proof.text if scored.proof else PROOF,
+        model=scored.proof.text if scored.proof else (PROOF if scored.candidate else PROOF_OF_NONE),
         objective=scored.proof.objective if scored.proof else "cost_per_token",
         objective_value=scored.proof.value if scored.proof else cost,
         objective_bound=finite(

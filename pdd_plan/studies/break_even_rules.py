@@ -11,6 +11,7 @@ from pdd_plan.errors import InputError, Issue
 from pdd_plan.fleet.plan import Plan
 from pdd_plan.scenario import Question, SharedScenario
 from pdd_plan.scenario.lines import Link
+from pdd_plan.scenario.overrides import real_path
 from pdd_plan.scenario.schema import Scenario
 from pdd_plan.scenario.services import beside_services
 from pdd_plan.studies.probes import link_path
@@ -142,6 +143,8 @@ def asked_of(scenario: Question, path: str, what: What | None, unit: str | None 
         If the path is of no chip or line although one is asked about, or its value is not known.
     """
     known = _known(scenario, path)
+    if known is None:
+        real_path(scenario.source.data, path)
     if known is None and unit is None:
         raise InputError(
             Issue(

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from pdd_plan.catalog.chips import PROFILE_KEYS
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.build import SLOT_WAITS, BuiltProblem
 from pdd_plan.fleet.efficiencies import file_efficiencies
@@ -41,7 +42,7 @@ def assumptions_of(scenario: Scenario, built: BuiltProblem) -> tuple[Assumption,
         for key, fact in chip.facts.items():
             out.append(
                 Assumption(
-                    path=f"sites.{site}.chips.{name}.{key}",
+                    path=f"sites.{site}.chips.{name}.{PROFILE_KEYS.get(key, key)}",
                     value=fact.value,
                     unit=fact.unit,
                     source=f"{fact.source} ({fact.date})" if fact.date else fact.source,
@@ -148,7 +149,7 @@ def warnings_of(built: BuiltProblem, main: Scored) -> tuple[str, ...]:
     for site, name in sorted(used):
         low = built.chips[site, name].low_confidence()
         if low:
-            fields = ", ".join(low)
+            fields = ", ".join(PROFILE_KEYS.get(key, key) for key in low)
             out.append(f"{name} at {site}: sources of low confidence for {fields}")
         out += [f"{name}: {note}" for note in built.chips[site, name].notes]
     evaluation = main.evaluation

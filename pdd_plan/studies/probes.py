@@ -193,7 +193,7 @@ def _hits(plan: Plan) -> Iterator[Probe]:
                 "hit_rate",
                 "",
                 "workload.mean_hit_rate",
-                f"{100 * now:.6g} %",
+                f"{100 * now:.4g} %",
                 f"{100 * value:.6g} %",
                 f"{100 * step:.6g} points",
                 sign,

@@ -229,4 +229,7 @@ def _why_not(problem: SharedProblem, result: SharedResult, scopes: Sequence[Scop
         return NOT_IN_TIME
     parts = zip(problem.names, problem.problems, scopes, result.alone, strict=True)
     alone = [f"{name}: {why_no_baseline(one, scope)}" for name, one, scope, ok in parts if not ok]
-    return "; ".join(alone) or "each service has such a fleet, but together they exceed the stock"
+    return "; ".join(alone) or (
+        "each service has such a fleet, but together they take more chips or bandwidth than "
+        "there is"
+    )

@@ -110,7 +110,7 @@ def read_text(path: Path) -> str:
             )
         ) from None
     if not text.strip():
-        raise InputError(Issue(f"{shown} is empty", file=shown, help="give a file with requests"))
+        raise InputError(Issue(f"{shown} is empty", file=shown, help="give a file with rows"))
     return text
 
 

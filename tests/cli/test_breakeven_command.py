@@ -109,3 +109,10 @@ def test_wrong_usage(run, folder, arguments, said):
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_path_that_does_not_exist_is_told_with_the_nearest(run, here):  # noqa: ARG001
+    result = run("breakeven", "small.yaml", "--of", "slo.ttft_p9")
+    assert result.exit_code == 2
+    assert "slo.ttft_p9 is not in the scenario" in result.stderr
+    assert "did you mean slo.ttft_p9" in result.stderr

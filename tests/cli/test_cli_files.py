@@ -36,3 +36,18 @@ def test_command_line_holds_no_path_of_the_machine(folder):
     inside, outside = folder / "plans" / "a.yaml", folder.parent / "b.yaml"
     assert command_line("optimize", [str(inside)]) == "pdd-plan optimize plans/a.yaml"
     assert command_line("optimize", [str(outside)]) == "pdd-plan optimize b.yaml"
+
+
+def test_many_files_in_a_folder_are_counted_not_listed(run, here):
+    (here / "out").mkdir()
+    result = run("report", "plan.json", "-o", "out")
+    assert result.exit_code == 0
+    count = len(list((here / "out").glob("*.csv")))
+    assert result.stderr.splitlines()[-1] == f"wrote {count} CSV files into out"
+
+
+def test_init_into_a_folder_says_to_name_a_file_in_it(run, here):
+    (here / "out").mkdir()
+    result = run("init", "out")
+    assert result.exit_code == 2
+    assert "such as out" in result.stderr

@@ -275,3 +275,27 @@ def test_charts_are_made_from_what_there_is() -> None:
 
     assert keys("example") == ["ttft", "cost", "use", "hits", "front"]
     assert keys("infeasible") == ["hits"]
+
+
+def test_simpler_fleets_that_cannot_be_share_a_line_where_they_share_a_reason() -> None:
+    data = example()
+    for base in data["baselines"]:
+        base.update(status="infeasible", cost=None, latency=None, goodput=None, reason="no stock")
+    why = {"reason": "too little stock", "failures": [], "smallest_changes": []}
+    data.update(status="infeasible", cost=None, pools=[], links=[], infeasibility=why)
+    said = section(plan_view(Plan.model_validate_json(json.dumps(data))), "baselines")
+    assert said == ["single site, cross site: no stock"]
+
+
+def test_equal_assumptions_of_two_chips_share_a_row_and_figures_have_four_digits() -> None:
+    data = example()
+    data["assumptions"] = [
+        {"path": f"sites.{site}.chips.h20.nic", "value": 200.123456, "unit": "Gbps", "source": "s"}
+        for site in ("north", "south")
+    ]
+    view = plan_view(Plan.model_validate_json(json.dumps(data)))
+    (block,) = next(one.blocks for one in view.sections if one.key == "assumptions_brief")
+    assert isinstance(block, Table)
+    assert [[cell.text for cell in cells[:2]] for cells in block.rows] == [
+        ["sites.north.chips.h20.nic, sites.south.chips.h20.nic", "200.1 Gbps"]
+    ]

@@ -9,6 +9,7 @@ from scenario_texts import CLASSES, ENGINES, scenario_text
 
 from pdd_plan.errors import InputError, Issue
 from pdd_plan.scenario import Scenario, load_scenario
+from pdd_plan.scenario.overrides import real_path
 
 
 @pytest.fixture
@@ -147,3 +148,10 @@ def test_faults_of_the_file_come_before_those_of_overrides_in_their_order(tmp_pa
         str(path),
         *(f"--set {override}" for override in overrides),
     ]
+
+
+def test_a_key_that_a_service_lacks_is_told_with_the_nearest():
+    data = {"services": {"chat": {"workload": {"rate": 1}}}}
+    with pytest.raises(InputError) as caught:
+        real_path(data, "services.chat.workload.rat")
+    assert caught.value.issues[0].help == "did you mean services.chat.workload.rate?"
