@@ -185,7 +185,8 @@ def _hits(plan: Plan, labels: Labels) -> Chart | None:
         return None
     rules = []
     routing = plan.routing
-    if routing is not None and routing.by == "hit_rate" and routing.threshold is not None:
+    relays = routing is not None and routing.relay_request_fraction > 0
+    if routing is not None and relays and routing.by == "hit_rate" and routing.threshold:
         said = f"{labels.word('threshold')} {digits.significant(routing.threshold, 4)}"
         rules.append(Rule(said, routing.threshold))
     axes = (labels.word("axis.hit_rate"), labels.word("axis.share"))

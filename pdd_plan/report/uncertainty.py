@@ -134,17 +134,20 @@ def _confidence(plan: Plan, told: Uncertainty, labels: Labels) -> str:
     )
     if told.nominal_risk is None:
         return text + labels.say("blank") + labels.say("confident_same")
-    return (
-        text
-        + labels.say("blank")
-        + labels.say(
+    nominal = told.nominal_risk.holds.estimate
+    said = [
+        text,
+        labels.say(
             "confident_extra",
             extra=digits.percent(own.extra_fraction),
             cost=digits.money(own.nominal_usd_per_hour),
             currency=clean(plan.currency),
-            share=digits.percent(told.nominal_risk.holds.estimate),
-        )
-    )
+            share=digits.percent(nominal),
+        ),
+    ]
+    if told.confidence is not None and nominal >= told.confidence:
+        said.append(labels.say("confident_unshown", confidence=confidence))
+    return labels.say("blank").join(said)
 
 
 def _drivers(told: Uncertainty, labels: Labels) -> tuple[Block, ...]:

@@ -38,6 +38,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "which holds in {share}.",
         "比按书写值所做的方案（{cost} {currency}/小时）贵 {extra}，后者仅在 {share} 的抽样中满足。",
     ),
+    "confident_unshown": (
+        "So few draws do not show {confidence} of that one; more samples may.",
+        "抽样次数太少，不足以证明后者达到 {confidence}；增加抽样或可证明。",
+    ),
     "confident_same": (
         "The plan for the values as written holds as it is.",
         "按书写值所做的方案本身即可满足。",

@@ -63,9 +63,8 @@ def _fault(item: Mapping[str, Any], data: Any, root: type[Section]) -> Fault:
         mend = f"write for example {path[-1]}: {field.examples[0]}"
     if value is None:
         return dotted(path), f"{where} is empty", mend or _FORMS.get(kind, "") or "remove the key"
-    if isinstance(value, dict | list):
-        shown = where if words == "is empty" else f"{where}, {show_value(value)},"
-        return dotted(path), f"{shown} {words}", mend or "see pdd-plan schema"
+    if isinstance(value, dict | list) and words == "is empty":
+        return dotted(path), f"{where} is empty", mend or "see pdd-plan schema"
     return dotted(path), f"{where} = {show_value(value)} {words}", mend or "see pdd-plan schema"
 
 

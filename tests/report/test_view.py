@@ -299,3 +299,14 @@ def test_equal_assumptions_of_two_chips_share_a_row_and_figures_have_four_digits
     assert [[cell.text for cell in cells[:2]] for cells in block.rows] == [
         ["sites.north.chips.h20.nic, sites.south.chips.h20.nic", "200.1 Gbps"]
     ]
+
+
+@pytest.mark.parametrize("relayed", [0.0, 0.3])
+def test_the_threshold_is_drawn_only_where_something_is_relayed(relayed: float) -> None:
+    data = example()
+    data["routing"].update(by="hit_rate", threshold=0.9, relay_request_fraction=relayed)
+    view = plan_view(Plan.model_validate_json(json.dumps(data)))
+    charts = [block for one in view.sections for block in one.blocks if isinstance(block, Chart)]
+    hits = next(chart for chart in charts if chart.key == "hits")
+    assert ("are relayed" in hits.description) == bool(relayed)
+    assert [rule.value for rule in hits.rules] == ([0.9] if relayed else [])

@@ -13,6 +13,7 @@ from pdd_plan.errors import InputError, UnstableQueueError
 from pdd_plan.fleet.build import build_problem
 from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.fleet.plan import Plan
+from pdd_plan.report import render
 from pdd_plan.scenario import Scenario, scenario_from_data
 from pdd_plan.studies.given import candidate_of_plan
 from pdd_plan.studies.plan_options import PlanOptions
@@ -218,6 +219,13 @@ def test_a_fleet_that_holds_costs_more_the_surer_it_must_be():
     assert told.nominal_risk is not None
     assert told.nominal_risk.holds.estimate < 0.9
     assert costs[0] < costs[1]
+    assert "more samples may" not in render(plan, "md")
+    # Had the plan as written held in 93 %, too few draws would have been what spoke against it.
+    holds = told.nominal_risk.holds.model_copy(update={"estimate": 0.93})
+    lucky = told.nominal_risk.model_copy(update={"holds": holds})
+    other = told.model_copy(update={"nominal_risk": lucky})
+    text = render(plan.model_copy(update={"uncertainty": other}), "md")
+    assert "So few draws do not show 90 % of that one; more samples may." in text
 
 
 def test_no_fleet_of_the_stock_may_hold():
