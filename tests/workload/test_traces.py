@@ -167,7 +167,7 @@ def test_the_format_is_found(text, kind):
 HEAD = "arrival_s,input_tokens,cached_tokens,output_tokens\n"
 WRONG = [
     # format, text, line, words of the message, words of the help
-    ("csv", "", 0, "is empty", "file with requests"),
+    ("csv", "", 0, "is empty", "file with rows"),
     ("csv", "  \n\n", 0, "is empty", ""),
     ("csv", "# only a remark\n", 0, "no header", ""),
     ("csv", HEAD, 0, "no requests", "add rows"),
