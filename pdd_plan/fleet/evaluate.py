@@ -16,7 +16,8 @@ import numpy as np
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult, check
 from pdd_plan.fleet.groups import GroupLaws, PathParts
-from pdd_plan.fleet.laws import Law, PathLaws
+from pdd_plan.fleet.laws import Law
+from pdd_plan.fleet.path_laws import PathLaws
 from pdd_plan.fleet.paths import PathModel
 from pdd_plan.fleet.problem import Candidate, FloatArray, Limit, Problem
 from pdd_plan.fleet.stations import (

@@ -9,7 +9,8 @@ import numpy as np
 from pdd_plan.errors import UnstableQueueError
 from pdd_plan.fleet.check import CheckResult
 from pdd_plan.fleet.evaluate import Evaluation, PoolState, limit_result
-from pdd_plan.fleet.laws import Law, PathLaws, Route, mixture
+from pdd_plan.fleet.laws import Law, Route, mixture
+from pdd_plan.fleet.path_laws import PathLaws
 from pdd_plan.fleet.problem import Candidate, FloatArray, Problem
 from pdd_plan.fleet.size_routing import EngineChoice, SizeFleet
 from pdd_plan.fleet.stations import LaneFlow, RelaySite, SlotState
