@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 TOLERANCE = 1e-12
 """Accuracy of the load found, over the largest one."""
+BISECTION = 6
+"""How often an interval is halved at least."""
 
 
 def batching_capacity(
@@ -96,22 +98,24 @@ def _log_ratio(value: float, limit: float) -> float:
 def _largest(excess: Callable[[float], float], bound: float) -> float:
     """Largest argument below `bound` at which a rising function is 0 or less.
 
-    False position with halved weights (Illinois), with a bisection wherever a value is infinite
-    and every third time.
+    False position, with the weight of an end halved that stays for a second time (Illinois), and a
+    bisection wherever a value is infinite and every `BISECTION` times.
     """
     low, high = 0.0, bound
     at_low, at_high = -np.inf, np.inf
+    last = 0
     for turn in range(200):
         if high - low <= TOLERANCE * bound:
             break
         middle = 0.5 * (low + high)
-        if np.isfinite(at_low) and np.isfinite(at_high) and turn % 3:
+        if np.isfinite(at_low) and np.isfinite(at_high) and turn % BISECTION:
             guess = low - at_low * (high - low) / (at_high - at_low)
             edge = 0.25 * TOLERANCE * bound
             middle = min(max(guess, low + edge), high - edge)
         value = excess(middle)
         if value <= 0.0:
-            low, at_low, at_high = middle, value, 0.5 * at_high
+            low, at_low, at_high = middle, value, at_high * (0.5 if last < 0 else 1.0)
         else:
-            high, at_high, at_low = middle, value, 0.5 * at_low
+            high, at_high, at_low = middle, value, at_low * (0.5 if last > 0 else 1.0)
+        last = -1 if value <= 0.0 else 1
     return low
