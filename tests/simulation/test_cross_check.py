@@ -11,6 +11,7 @@ import pytest
 from cross_check import TOLERANCES, differences
 
 import pdd_plan.fleet.laws
+import pdd_plan.fleet.path_laws
 import pdd_plan.queueing
 from pdd_plan.fleet.evaluate import evaluate
 from pdd_plan.simulation import SimulationOptions, SimulationResult, simulate
@@ -131,7 +132,7 @@ def test_a_relay_that_waits_for_the_line_is_caught(monkeypatch):
     lane = problem.lanes[0]
     usable = float(lane.bytes_per_s[candidate.levels[0]]) * lane.efficiency
 
-    monkeypatch.setattr(pdd_plan.fleet.laws, "rdma_s", lambda *args: args[2] / usable)
+    monkeypatch.setattr(pdd_plan.fleet.path_laws, "rdma_s", lambda *args: args[2] / usable)
     assert caught((seed,)) & {"ttft_p50", "ttft_p90", "ttft_p99"}
 
 
