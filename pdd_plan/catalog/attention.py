@@ -141,10 +141,6 @@ class Attention:
     state_bytes: float = 0.0
     state_flop: float = 0.0
 
-    def kv_elements_per_token(self) -> float:
-        """Return the cached elements that each further token of context adds."""
-        return sum(span.elements / span.ratio for span in self.spans if span.grows)
-
     def kv_bytes_per_token(self, kv_dtype: str, index_dtype: str | None = None) -> float:
         """Return the bytes that each further token of context adds."""
         return sum(

@@ -182,11 +182,6 @@ class ModelProfile:
         parts = self.weights
         return parts.total - parts.experts - parts.embedding + self.active_expert_params
 
-    @property
-    def full_attention_layers(self) -> int:
-        """Layers whose attention cost grows with the whole context."""
-        return sum(g.count for g in self.groups if any(s.grows for s in g.attention.spans))
-
     def weight_bytes(self, weights: str, experts: str | None = None) -> float:
         """Return the bytes of all weights, head and embedding included.
 

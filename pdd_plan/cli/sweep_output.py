@@ -196,15 +196,13 @@ def running(
 
 
 def _say_interrupted(runner: Runner, journal: Journal | None, again: str) -> None:
+    done = "1 point" if runner.done == 1 else f"{runner.done:,} points"
     if not runner.done:
         note("interrupted before a point was done")
     elif journal is None:
-        note(
-            f"interrupted after {runner.done:,} points; none is kept. "
-            "With --output, a sweep can be resumed."
-        )
+        note(f"interrupted after {done}; none is kept. With --output, a sweep can be resumed.")
     else:
-        note(f"interrupted after {runner.done:,} points, kept in {journal.path}. To go on:")
+        note(f"interrupted after {done}, kept in {journal.path}. To go on:")
         note(f"  {again}")
 
 

@@ -93,14 +93,6 @@ def entry(function: F) -> F:
     return compiled
 
 
-def compiles_first() -> bool:
-    """Tell whether the next run compiles first, which takes some 10 s and happens once."""
-    if not COMPILED:
-        return False
-    folder = _cache_folder()
-    return folder is None or not any(folder.rglob("loop.run-*.nbi"))
-
-
 def require_compiled(requests: int) -> None:
     """Refuse a long run where numba is absent.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from pdd_plan.fleet.problem import FloatArray, Limit, Metric
+from pdd_plan.fleet.problem import FloatArray, Metric
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
@@ -263,26 +263,3 @@ class SimulationResult:
     seconds: float
     simulated_per_s: float
     samples: tuple[Mapping[str, FloatArray], ...] | None = None
-
-    def predicted_percentile(self, limit: Limit) -> Estimate:
-        """Measured percentile that a limit is about [s].
-
-        Parameters
-        ----------
-        limit : Limit
-
-        Returns
-        -------
-        Estimate
-        """
-        summaries: Mapping[Metric, Summary] = {
-            "ttft": self.ttft_s,
-            "tpot": self.tpot_s,
-            "handoff_gap": self.handoff_gap_s,
-            "e2e": self.e2e_s,
-        }
-        if limit.traffic:
-            summaries = self.by_class_s[limit.traffic]
-        elif limit.region:
-            summaries = self.by_region_s[limit.region]
-        return summaries[limit.metric].percentile(limit.percentile)

@@ -75,8 +75,3 @@ class SimulationOptions:
             raise ValueError(f"confidence must be in (0, 1), got {self.confidence}")
         if self.arrival_scv is not None and self.arrival_scv < 0.0:
             raise ValueError(f"arrival_scv must be 0 or more, got {self.arrival_scv}")
-
-    @property
-    def warmup_requests(self) -> int:
-        """Requests that are not measured."""
-        return int(self.requests * self.warmup_fraction)
